@@ -81,7 +81,7 @@ async def _watch(tables: list[Path], seconds: float) -> None:
     manager = SharedStreamManager()
     triggers = [DeltaTableEventTrigger(str(table), "schema", poke_interval=INTERVAL) for table in tables]
     running = [asyncio.create_task(_run(manager, number, trigger)) for number, trigger in enumerate(triggers)]
-    await asyncio.sleep(INTERVAL + 5)  # the first looks, which list the logs
+    await asyncio.sleep(INTERVAL + 5)  # the first polls, which list the logs
     late: list[float] = []
     clock = asyncio.create_task(_clock(late))
     began, used = time.monotonic(), time.process_time()

@@ -6,7 +6,7 @@ A log of COMMITS commits (default 20,000), each with its checksum, is written he
 on local files and through a filesystem that answers every request after some time and lists 1,000 files a request, as
 object storages do:
 
-- the first look, which lists the log;
+- the first poll, which lists the log;
 - a poll of the unchanged table;
 - 20 triggers that poll every 10 seconds, for half a minute: share of a core, and by how much the event loop was late.
 
@@ -79,7 +79,7 @@ def _looks(table: str) -> None:
     reader = HeadReader(ObjectStorageLog(table))
     reader.read()
     polls = [_cpu(reader.read) for _ in range(50)]
-    print(f"  first look {statistics.median(first):8.4f}   poll {statistics.median(polls):8.5f}")
+    print(f"  first poll {statistics.median(first):8.4f}   poll {statistics.median(polls):8.5f}")
 
 
 async def _wait_together(table: str) -> None:

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.engine import profiles
 from airflow_delta_provider.domain.engine.conditions import CLAUSE_NAMES, Behavior
-from airflow_delta_provider.domain.engine.profile import Basis, Profile, Release, Support, Versions
+from airflow_delta_provider.domain.engine.profile import Basis, Profile, Release, Support, VersionScheme
 from airflow_delta_provider.domain.engine.profiles import PROFILES
 from scripts.measure_engines.comparison import RESULTS, measured_features, reads
 
@@ -136,7 +136,7 @@ def render_schema() -> str:
             "label": text,
             "aliases": texts,
             "read_only": {"type": "boolean"},
-            "versions": {"enum": [versions.value for versions in Versions]},
+            "versions": {"enum": [versions.value for versions in VersionScheme]},
             "later_releases_keep_features": {"type": "boolean"},
             "remark": text,
             "releases": {"type": "array", "items": release, "minItems": 1},

@@ -268,10 +268,10 @@ class SpecFile:
 
 def _specs(report: JobReport, *, as_json: bool) -> tuple[str, int]:
     """Return the text of a file with the specs of a report, empty without any, and their number."""
-    from airflow_delta_provider.domain.spec.writing import Written, file_text  # late: few commands write specs
+    from airflow_delta_provider.domain.spec.writing import SpecEntry, file_text  # late: few commands write specs
 
     tables = [
-        Written(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
+        SpecEntry(table.spec, table.version, known.get("table_id") or "", known.get("left_out", ()))
         for table, known in ((table, table.evidence or {}) for table in report.tables)
         if table.spec is not None
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from airflow_delta_provider.domain.report.report import JobReport, Severity, TableReport, Verdict, judge
+from airflow_delta_provider.domain.report.report import JobReport, Severity, TableReport, Verdict, verdict_of
 
 
 class UsageError(Exception):
@@ -65,4 +65,4 @@ def _verdict(table: TableReport, fail_on: str, *, new_only: bool) -> Verdict:
     counting = [finding for finding in table.findings if (finding.is_new if new_only else finding.is_open)]
     if fail_on == "warning" and any(finding.severity is Severity.WARNING for finding in counting):
         return Verdict.VIOLATED
-    return judge(finding.severity for finding in counting) if new_only else table.verdict
+    return verdict_of(finding.severity for finding in counting) if new_only else table.verdict

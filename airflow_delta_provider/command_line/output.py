@@ -18,7 +18,7 @@ from airflow_delta_provider.domain.rendering.json_text import JsonTables
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.presentation import ANSI, FORMATS, PLAIN, Detail, Presentation
 from airflow_delta_provider.domain.rendering.report_document import totals
-from airflow_delta_provider.domain.report.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import ReportedFindings
 from airflow_delta_provider.domain.report.report import DamagedReportError, JobReport, TableReport
 from airflow_delta_provider.jobs.tables.session import TableSession
 
@@ -153,8 +153,8 @@ class Baseline:
 
     def __init__(self, report: JobReport, project: ProjectFolder) -> None:
         self._project = project
-        self._tables: Mapping[Hashable, Reported] = {
-            project.place(table.table): Reported.of(finding for finding in table.findings if finding.is_open)
+        self._tables: Mapping[Hashable, ReportedFindings] = {
+            project.place(table.table): ReportedFindings.of(finding for finding in table.findings if finding.is_open)
             for table in report.tables
         }
 
@@ -182,7 +182,7 @@ class Baseline:
 
     def compared(self, table: TableReport) -> TableReport:
         """Return a table's report with the status of each finding: new, known or changed since the baseline."""
-        known = self._tables.get(self._project.place(table.table), Reported())
+        known = self._tables.get(self._project.place(table.table), ReportedFindings())
         comparison = known.compare(table.findings, whole=False)
         return replace(table, findings=tuple(comparison.with_status(table.findings)))
 

@@ -42,7 +42,7 @@ def _masked(word: str) -> str:
     return f"{name}={shown(name, value)}" if equals and not name.strip().count(" ") else masked_text(word)
 
 
-class EchoDropper:
+class EchoFilter:
     """A logger that drops echoes of ``echo``, and repetitions of the last message with arguments."""
 
     echo: str | None = None
@@ -79,7 +79,7 @@ def refuse_owned_arguments(arguments: Mapping[str, Any]) -> None:
             )
 
 
-#: Seconds between two looks.
+#: Seconds between two polls.
 _EVERY = 2.0
 
 

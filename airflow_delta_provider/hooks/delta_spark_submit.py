@@ -24,7 +24,7 @@ from airflow_delta_provider.hooks.cluster import (
     marked,
 )
 from airflow_delta_provider.hooks.command import (
-    EchoDropper,
+    EchoFilter,
     kill,
     masked,
     refuse_owned_arguments,
@@ -310,14 +310,14 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
 
     def _process_spark_submit_log(self, itr: Iterator[Any]) -> None:
         """Let the parent parse Spark's lines without echoing them, and take out this provider's own lines."""
-        logger = EchoDropper(self.log)
+        logger = EchoFilter(self.log)
         self._log = logger  # LoggingMixin returns this attribute as ``log``
         try:
             super()._process_spark_submit_log(self._spark_lines(itr, logger))
         finally:
             self._log = logger.logger
 
-    def _spark_lines(self, lines: Iterable[str], logger: EchoDropper) -> Iterator[str]:
+    def _spark_lines(self, lines: Iterable[str], logger: EchoFilter) -> Iterator[str]:
         for line in lines:
             progress = self._channel.take_line(line)
             if progress is None:

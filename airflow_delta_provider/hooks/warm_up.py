@@ -38,7 +38,7 @@ class FolderError(Exception):
 
 
 @dataclass(frozen=True)
-class WarmedUp:
+class WarmUpResult:
     """The files in place after a warm-up.
 
     :param jars: jars of Delta
@@ -59,7 +59,7 @@ def warm_up(
     repositories: str | None = None,
     jars_only: bool = False,
     progress: Callable[[str], None] = lambda _: None,
-) -> WarmedUp:
+) -> WarmUpResult:
     """Put Delta's jars and the archive of a driver's classes in place. Existing files are kept.
 
     :param folder: target folder; by default the worker's cache
@@ -99,7 +99,7 @@ def warm_up(
         if archive is not None and not archive.is_there:
             progress("running jobs on a small table, to keep the classes that they load")
             _write(archive, binary, class_path, workspace, environment)
-    return WarmedUp(tuple(map(Path, jars.paths)), archive.path if archive else None, tuple(_notes(folder)))
+    return WarmUpResult(tuple(map(Path, jars.paths)), archive.path if archive else None, tuple(_notes(folder)))
 
 
 def _check_folder(folder: Path) -> None:

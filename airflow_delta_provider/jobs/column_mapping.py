@@ -184,7 +184,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     known: dict[str, Any] = {"version": found.state.version, "timings": timings}
     if undecidable := list(why_undecidable(found.state)):
         usage = undecidable_usage(schema, found.known, undecidable)
-        return TableReport.judged(name, *undecidable, usage=usage.to_json(), **known)
+        return TableReport.of_findings(name, *undecidable, usage=usage.to_json(), **known)
     survey = None
     if needs_footers(schema, found.known):
         progress(f"{name}: reading the footers of {counted(len(found.state.files or ()), 'file')}")
@@ -192,4 +192,4 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
             survey = survey_footers(session.data_files(table.location), found.state)
     usage = usage_of(schema, found.known, survey, list(usage_tracking.check_state(found.state)))
     findings = [unknown_usage(name, usage)] if usage.answer is Usage.UNDETERMINED else []
-    return TableReport.judged(name, *findings, usage=usage.to_json(), **known)
+    return TableReport.of_findings(name, *findings, usage=usage.to_json(), **known)

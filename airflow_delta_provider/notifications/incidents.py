@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.report import ReportPlace
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import Item, News, Outcome, TableFinding
 from airflow_delta_provider.notifications.incident_targets import Incident, IncidentTarget
-from airflow_delta_provider.notifications.memory import Changes, StateFile, Trace, key_of
+from airflow_delta_provider.notifications.memory import Changes, SentFinding, StateFile, key_of
 from airflow_delta_provider.notifications.outcome import outcome_of
 from airflow_delta_provider.notifications.violation import NotifierArguments, SeverityName, checked_severities
 
@@ -76,7 +76,7 @@ class DeltaIncidentNotifier(BaseNotifier):
         now, source = datetime.now(timezone.utc), outcome.origin.source
         wanted = {key_of(found): found for found in outcome.findings if found.finding.is_open}
         errors: list[Exception] = []
-        after: dict[str, Trace | None] = {}
+        after: dict[str, SentFinding | None] = {}
         opening = [(target, key, found) for target in self.targets for key, found in wanted.items()]
         opening = [each for each in opening if _is_to_open(known.get(_note_key(each[0], each[1])))]
         notes = {_note_key(target, key): _note(outcome, found, source) for target, key, found in opening}
@@ -96,11 +96,11 @@ class DeltaIncidentNotifier(BaseNotifier):
 
     def _ended(
         self,
-        known: Mapping[str, Trace],
+        known: Mapping[str, SentFinding],
         source: str,
         wanted: Collection[str],
         looked_at: Collection[str],
-    ) -> Iterator[tuple[IncidentTarget, str, Trace]]:
+    ) -> Iterator[tuple[IncidentTarget, str, SentFinding]]:
         """Yield the noted incidents whose findings have ended, for each target."""
         for target in self.targets:
             for note, trace in known.items():
@@ -131,7 +131,7 @@ class DeltaIncidentNotifier(BaseNotifier):
             errors.append(error)
 
 
-def _is_to_open(trace: Trace | None) -> bool:
+def _is_to_open(trace: SentFinding | None) -> bool:
     """Return True if an incident was not opened, or if it is unknown whether the call reached the target."""
     return trace is None or trace.sent_at is None
 
@@ -140,8 +140,8 @@ def _note_key(target: IncidentTarget, key: str) -> str:
     return f"{target.name}:{key}"
 
 
-def _note(outcome: Outcome, found: TableFinding, source: str) -> Trace:
-    return Trace(
+def _note(outcome: Outcome, found: TableFinding, source: str) -> SentFinding:
+    return SentFinding(
         found.table, source, None, was_open=True, says=_owner(outcome, found.table) or "", code=found.finding.code
     )
 

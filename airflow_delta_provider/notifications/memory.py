@@ -26,7 +26,7 @@ _BY_STATUS = {Status.KNOWN: None, Status.CHANGED: News.CHANGED}
 
 
 @dataclass(frozen=True)
-class Trace:
+class SentFinding:
     """The remembered state of one finding.
 
     :param source: task that reported it
@@ -56,32 +56,32 @@ class Trace:
         }
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any]) -> Trace:
+    def from_json(cls, wire: Mapping[str, Any]) -> SentFinding:
         """Read the form in the state file."""
         sent_at = None if wire["told"] is None else datetime.fromisoformat(wire["told"])
         return cls(wire["table"], wire["source"], sent_at, wire["standing"], wire["says"], wire.get("code"))
 
-    def is_like(self, other: Trace) -> bool:
+    def is_like(self, other: SentFinding) -> bool:
         """Compare everything but the time of sending; of that, only whether there is one."""
         return (self.sent_at is None) is (other.sent_at is None) and replace(self, sent_at=other.sent_at) == other
 
 
 #: New traces by the keys of findings; None removes a trace.
-Changes = Mapping[str, "Trace | None"]
+Changes = Mapping[str, "SentFinding | None"]
 
 
 @dataclass(frozen=True)
-class Remembered:
+class SentFindings:
     """Traces of findings, for each notifier.
 
     :param traces: traces by the keys of findings, see :func:`key_of`
     :param missed: traces of a notifier that failed when others did not, by notifier; they replace the common ones
     """
 
-    traces: Mapping[str, Trace] = field(default_factory=dict)
-    missed: Mapping[str, Mapping[str, Trace]] = field(default_factory=dict)
+    traces: Mapping[str, SentFinding] = field(default_factory=dict)
+    missed: Mapping[str, Mapping[str, SentFinding]] = field(default_factory=dict)
 
-    def of(self, notifier: str) -> Mapping[str, Trace]:
+    def of(self, notifier: str) -> Mapping[str, SentFinding]:
         """Return the traces for a notifier."""
         return {**self.traces, **self.missed.get(notifier, {})}
 
@@ -103,19 +103,19 @@ class Remembered:
             changes[name] = {key: missed.get(key) for key in keys if missed.get(key) != before.get(key)}
         return changes
 
-    def updated(self, changes: Mapping[str | None, Changes]) -> Remembered:
+    def updated(self, changes: Mapping[str | None, Changes]) -> SentFindings:
         """Return a copy with changes applied. A finding is forgotten for every notifier at once."""
         traces = _updated(self.traces, changes.get(None, {}))
         names = {name for name in (*self.missed, *changes) if name is not None}
         missed = {name: _updated(self.missed.get(name, {}), changes.get(name, {})) for name in sorted(names)}
-        return Remembered(traces, missed).only(traces)
+        return SentFindings(traces, missed).only(traces)
 
-    def only(self, keys: Collection[str]) -> Remembered:
+    def only(self, keys: Collection[str]) -> SentFindings:
         """Return the traces of some findings."""
         keys = frozenset(keys)
         missed = {name: {key: trace for key, trace in own.items() if key in keys} for name, own in self.missed.items()}
         traces = {key: trace for key, trace in self.traces.items() if key in keys}
-        return Remembered(traces, {name: own for name, own in missed.items() if own})
+        return SentFindings(traces, {name: own for name, own in missed.items() if own})
 
 
 class Memory:
@@ -124,7 +124,7 @@ class Memory:
     :param traces: traces by the keys of findings, see :func:`key_of`; empty without a ``state_path``
     """
 
-    def __init__(self, traces: Mapping[str, Trace], source: str, now: datetime) -> None:
+    def __init__(self, traces: Mapping[str, SentFinding], source: str, now: datetime) -> None:
         self._traces = traces
         self._source = source
         self._now = now
@@ -203,10 +203,10 @@ class Memory:
             **dict.fromkeys(gone),
         }
 
-    def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> Trace:
+    def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> SentFinding:
         finding, before = found.finding, self._traces.get(key)
         code = None if is_about_table(finding) else finding.code
-        seen = Trace(found.table, self._source, self._now, finding.is_open, _says(finding), code)
+        seen = SentFinding(found.table, self._source, self._now, finding.is_open, _says(finding), code)
         if sent and delivered:
             return seen
         if sent:
@@ -219,7 +219,7 @@ class Memory:
         return before if before and not before.was_open else replace(seen, sent_at=None)
 
 
-def _updated(traces: Mapping[str, Trace], changes: Changes) -> dict[str, Trace]:
+def _updated(traces: Mapping[str, SentFinding], changes: Changes) -> dict[str, SentFinding]:
     return {key: trace for key, trace in {**traces, **changes}.items() if trace is not None}
 
 
@@ -231,7 +231,7 @@ def key_of(found: TableFinding) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
-def _is_good_news(finding: Finding, trace: Trace | None) -> bool:
+def _is_good_news(finding: Finding, trace: SentFinding | None) -> bool:
     """Return True if a finding that is no longer open is sent.
 
     It is, if it was sent while it was open, or if it has no trace and its status is RESOLVED or CHANGED.
@@ -267,7 +267,7 @@ class StateFile:
         self._path = ObjectStoragePath(path)
         _ = self._path.fs  # raises for an unknown scheme; Airflow 3.1 itself raises only when it opens the file
 
-    def load(self) -> Remembered:
+    def load(self) -> SentFindings:
         """Return the traces in the file; none if the file is missing or has another format.
 
         :raises OSError: if the storage cannot be reached
@@ -277,16 +277,16 @@ class StateFile:
             if kept["schema_version"] != SCHEMA_VERSION:
                 raise ValueError(f"schema version {kept['schema_version']!r}")
             missed = {name: _traces(wire) for name, wire in kept.get("missed", {}).items()}
-            return Remembered(_traces(kept["findings"]), missed)
+            return SentFindings(_traces(kept["findings"]), missed)
         except FileNotFoundError:
-            return Remembered()
+            return SentFindings()
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             log.warning(
                 "%s is not a state file of this notifier (%s). It is overwritten, and findings may be sent again",
                 self._path,
                 error,
             )
-            return Remembered()
+            return SentFindings()
 
     def _content(self) -> bytes:
         if self._path.protocol not in ("", "file"):
@@ -295,7 +295,7 @@ class StateFile:
         return read_regular(self._path.path)
 
     def apply(self, changes: Mapping[str | None, Changes]) -> None:
-        """Apply the changes of :meth:`Remembered.changes` to the current file.
+        """Apply the changes of :meth:`SentFindings.changes` to the current file.
 
         :raises OSError: if the storage cannot be reached
         """
@@ -329,9 +329,9 @@ class StateFile:
         replace_file(self._path.path, content.encode())
 
 
-def _traces(wire: Mapping[str, Any]) -> dict[str, Trace]:
-    return {key: Trace.from_json(trace) for key, trace in wire.items()}
+def _traces(wire: Mapping[str, Any]) -> dict[str, SentFinding]:
+    return {key: SentFinding.from_json(trace) for key, trace in wire.items()}
 
 
-def _wire(traces: Mapping[str, Trace]) -> dict[str, Any]:
+def _wire(traces: Mapping[str, SentFinding]) -> dict[str, Any]:
     return {key: trace.to_json() for key, trace in traces.items()}

@@ -24,7 +24,7 @@ from airflow_delta_provider.notifications.alert import SEVERITIES, Alert, Item, 
 from airflow_delta_provider.notifications.alert_document import as_markdown, as_text
 from airflow_delta_provider.notifications.delivery import NAME as DELIVERY
 from airflow_delta_provider.notifications.delivery import Delivery
-from airflow_delta_provider.notifications.memory import Changes, Memory, Remembered, StateFile, key_of
+from airflow_delta_provider.notifications.memory import Changes, Memory, SentFindings, StateFile, key_of
 from airflow_delta_provider.notifications.outcome import outcome_of
 
 if TYPE_CHECKING:
@@ -231,27 +231,27 @@ class DeltaViolationNotifier(BaseNotifier):
                 had[found.table].append(identity(found.finding))
         delivery.reached(self.recipients, had if outcome.truncated or left_out else None)
 
-    def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, Remembered]:
+    def _remembered(self, context: Context, refusals: list[Exception]) -> tuple[StateFile | None, SentFindings]:
         """Return the state file and its content. Without a usable file, findings may be sent twice.
 
         :param refusals: list that receives the error if the file is not allowed; it is then neither read nor written
         """
         if not self.state_path:
-            return None, Remembered()
+            return None, SentFindings()
         try:
             Access.of(context).check_path("state_path", ReportPlace(str(self.state_path)).bare, used_here=True)
         except DeltaRequestError as error:
             self.log.error("%s What was sent before may be sent again.", error)
             refusals.append(error)
-            return None, Remembered()
+            return None, SentFindings()
         try:
             state = StateFile(self.state_path)
             return state, state.load()
         except Exception:
             self.log.exception("%s could not be read: what was sent before may be sent again", self.state_path)
-            return None, Remembered()
+            return None, SentFindings()
 
-    def _recipients(self, outcome: Outcome, remembered: Remembered) -> list[_Recipient]:
+    def _recipients(self, outcome: Outcome, remembered: SentFindings) -> list[_Recipient]:
         """Return the notifiers with their alerts.
 
         Notifiers that have received the same findings share an alert.

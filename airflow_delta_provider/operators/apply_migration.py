@@ -123,5 +123,5 @@ class DeltaApplyMigrationOperator(DeltaChangeOperator):
 def report_without_job(kind: str, plans: Iterable[Mapping[str, Any]]) -> JobReport:
     """Return the report about plans without steps."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    tables = (TableReport.judged(plan["table"], version=plan["version"], plan=plan) for plan in plans)
+    tables = (TableReport.of_findings(plan["table"], version=plan["version"], plan=plan) for plan in plans)
     return JobReport(kind, now, now, tuple(tables), {"spark": None, "delta": None})

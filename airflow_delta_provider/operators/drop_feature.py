@@ -16,7 +16,7 @@ from airflow_delta_provider.operators.arguments import ChangeArguments, Document
 from airflow_delta_provider.operators.delta_job import in_order
 from airflow_delta_provider.operators.delta_task import DeltaChangeOperator, run_began
 from airflow_delta_provider.operators.durable import FinishedTables, packed, unpacked
-from airflow_delta_provider.operators.reporting import Postponed, judge
+from airflow_delta_provider.operators.reporting import DeferredErrors, raise_for_verdict
 
 #: A trigger that fires while the worker still reports the deferral fails the task (apache/airflow#67287).
 _SETTLING = timedelta(seconds=5)
@@ -117,11 +117,11 @@ class DeltaDropFeatureOperator(DeltaChangeOperator):
         """Defer the task if tables have to wait, after applying the policies to the other tables."""
         waits = [table.earliest for table in report.tables if table.earliest is not None]
         if waits and self.wait and not self._plans_only() and self._waits < _MOST_WAITS:
-            place, pushes = self._keep(context, report), Postponed(self.log)
+            place, pushes = self._keep(context, report), DeferredErrors(self.log)
             with pushes.step("XCom"):
                 self._push(context, self._xcoms(report, place))
             done = replace(report, tables=tuple(table for table in report.tables if table.earliest is None))
-            judge(done, self.on_violation, self.on_undetermined, self.log, place)
+            raise_for_verdict(done, self.on_violation, self.on_undetermined, self.log, place)
             if pushes.failure is not None:
                 raise pushes.failure
             moment = max(datetime.fromisoformat(max(waits)), datetime.now(timezone.utc) + _SETTLING)

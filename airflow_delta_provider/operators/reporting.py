@@ -59,7 +59,7 @@ def is_retryable(table: TableReport) -> bool:
     return table.retryable and table.verdict in (Verdict.REFUSED, Verdict.FAULT)
 
 
-def judge(
+def raise_for_verdict(
     report: JobReport,
     on_violation: OnViolation,
     on_undetermined: OnUndetermined,
@@ -198,7 +198,7 @@ class Reporting(KeepsReport):
         for warning in report.warnings:
             self.log.warning("%s", shown_lines(warning))
         place = self._keep(context, report)
-        pushes = Postponed(self.log)
+        pushes = DeferredErrors(self.log)
         summary: dict[str, Any] = {}
         with pushes.step("XCom"):
             summary = self._push(context, self._xcoms(report, place))
@@ -212,7 +212,7 @@ class Reporting(KeepsReport):
         delivery = Delivery(context, report, self._received)
         outcome: Exception | None = None
         try:
-            judge(report, self.on_violation, self.on_undetermined, self.log, place)
+            raise_for_verdict(report, self.on_violation, self.on_undetermined, self.log, place)
         except Exception as error:
             outcome = error
         outcome = outcome or pushes.failure
@@ -265,7 +265,7 @@ def logged(log: logging.Logger, message: str) -> Iterator[None]:
         log.exception(message)
 
 
-class Postponed:
+class DeferredErrors:
     """Runs later steps even if an earlier one failed."""
 
     def __init__(self, log: logging.Logger) -> None:

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 from airflow_delta_provider.configuration import findings_table
 from airflow_delta_provider.domain.rendering.html import Document
 from airflow_delta_provider.domain.rendering.ui_pages import (
-    Reach,
+    ListExtent,
     Search,
     findings_page,
     message_page,
@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.rendering.ui_pages import (
     tables_page,
     task_page,
 )
-from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY, Excerpt, Looks, Origin, TableRows
+from airflow_delta_provider.domain.report.pages import REPORT_KEY, TABLES_KEY, Excerpt, LatestResults, Origin, TableRows
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.plugins.findings_reader import FindingsUnreadableError, read_open_findings
 
@@ -193,12 +193,14 @@ def show_tables(
     """Return the list of tables, only from DAGs whose XComs the user may read."""
     since = datetime.now(timezone.utc) - timedelta(days=DAYS)
     dag_ids = _readable(dags_that_pushed(session, since), user)
-    looks = Looks.of(read_rows(session, dag_ids, since, MAX_TASKS)) if dag_ids else Looks()
-    if looks.oldest is not None:
-        looks = looks.and_older(read_older_rows(session, dag_ids, since, looks.oldest, MAX_OLDER))
-    reach = Reach(DAYS, cut=looks.tasks == MAX_TASKS, crowded=looks.crowded)
+    results = LatestResults.of(read_rows(session, dag_ids, since, MAX_TASKS)) if dag_ids else LatestResults()
+    if results.oldest is not None:
+        results = results.and_older(read_older_rows(session, dag_ids, since, results.oldest, MAX_OLDER))
+    reach = ListExtent(DAYS, cut=results.tasks == MAX_TASKS, crowded=results.crowded)
     wanted = Verdict(verdict) if verdict in {known.value for known in Verdict} else None
-    return _answer(tables_page(looks.latest, Search(q, wanted, kind, page), reach, has_findings=bool(findings_table())))
+    return _answer(
+        tables_page(results.latest, Search(q, wanted, kind, page), reach, has_findings=bool(findings_table()))
+    )
 
 
 def show_findings(

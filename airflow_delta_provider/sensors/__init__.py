@@ -1,6 +1,6 @@
 """Sensors: one module per condition that a task waits for.
 
-- ``table_sensor.py``: ``TableSensor``, which looks once and then waits in the triggerer; ``ChangeSensor`` for
+- ``table_sensor.py``: ``TableSensor``, which polls once and then waits in the triggerer; ``ChangeSensor`` for
   changes.
 - ``column_types.py``, ``feature.py``, ``protocol.py``, ``table_version.py``, ``quiet.py``, ``paimon_row_tracking.py``:
   tables.

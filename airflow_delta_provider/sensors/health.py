@@ -90,7 +90,7 @@ class DeltaProtocolHealthSensor(JobSensor):
             self.check_options()
 
     def execute(self, context: Context) -> Any:
-        """Look once, and defer if the table does not pass yet. Remove temporary folders."""
+        """Poll once, and defer if the table does not pass yet. Remove temporary folders."""
         from airflow_delta_provider.watch.health import remove_folders  # a worker has it, a DAG file need not
 
         try:
@@ -99,14 +99,14 @@ class DeltaProtocolHealthSensor(JobSensor):
             remove_folders()
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once: audit the table here, or look for a new version and audit it by a job."""
-        return TableSensor.poke(self, context) if self._audits_while_it_looks else super().poke(context)
+        """Poll once: audit the table here, or look for a new version and audit it by a job."""
+        return TableSensor.poke(self, context) if self._audits_while_polling else super().poke(context)
 
     def execute_complete(
         self, context: Context, event: dict[str, Any] | None = None, deadline: float = 0.0, said: str = ""
     ) -> dict[str, Any]:
         """Return the result of the trigger's audit, or audit the version that the trigger found."""
-        if self._audits_while_it_looks:
+        if self._audits_while_polling:
             return TableSensor.execute_complete(self, context, event)
         return super().execute_complete(context, event, deadline, said)
 
@@ -114,11 +114,11 @@ class DeltaProtocolHealthSensor(JobSensor):
         """Check access to the table and to the folder for incremental state."""
         super().check_access(access)
         if self.state_path:
-            access.check_path("state_path", self.state_path, tables=[self.table], used_here=self._audits_while_it_looks)
+            access.check_path("state_path", self.state_path, tables=[self.table], used_here=self._audits_while_polling)
 
     def trigger_arguments(self) -> dict[str, Any]:
         """Return the trigger's arguments."""
-        if not self._audits_while_it_looks:
+        if not self._audits_while_polling:
             return super().trigger_arguments()
         options = self.options()
         return {
@@ -143,9 +143,9 @@ class DeltaProtocolHealthSensor(JobSensor):
 
     @property
     def remembers(self) -> bool:
-        """True if later looks need the version that was audited last."""
-        return not self._audits_while_it_looks
+        """True if later polls need the version that was audited last."""
+        return not self._audits_while_polling
 
     @property
-    def _audits_while_it_looks(self) -> bool:
+    def _audits_while_polling(self) -> bool:
         return bool(self.trigger_type is not DeltaChangeTrigger)

@@ -175,7 +175,7 @@ class JobSensor(KeepsReport, TableSensor):
             self._remember(context)
             return seen
         value = self._checked(context, cast("dict[str, Any]", seen.xcom_value))
-        self._watch = None  # the next look compares with the version that was checked
+        self._watch = None  # the next poll compares with the version that was checked
         self._remember(context)
         return PokeReturnValue(value is not None, value)
 

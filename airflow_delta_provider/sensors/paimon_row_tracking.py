@@ -56,8 +56,8 @@ class PaimonRowTrackingSensor(TableSensor):
 
     @property
     def remembers(self) -> bool:
-        """True if later looks compare with the newest snapshot of the first look."""
+        """True if later polls compare with the newest snapshot of the first poll."""
         try:
             return values.Version().rendered("since_snapshot", self.since_snapshot) is None
         except ValueError:
-            return False  # the first look reports the error
+            return False  # the first poll reports the error

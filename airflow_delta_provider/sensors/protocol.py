@@ -31,7 +31,7 @@ class DeltaProtocolSensor(ChangeSensor):
     ============== ============= ==================================== ==========================================
 
     For example ``{"schema": {"contains": {"lines.element.sku": "string"}}, "protocol": "changed"}``. ``"changed"``
-    compares with the task's first look, or with an earlier run (``after_last_seen``). If another table replaced the
+    compares with the task's first poll, or with an earlier run (``after_last_seen``). If another table replaced the
     table, every key counts as changed.
 
     Pushes the same value as :class:`~airflow_delta_provider.sensors.table_version.DeltaTableVersionSensor`.
@@ -79,8 +79,8 @@ class DeltaProtocolSensor(ChangeSensor):
 
     @property
     def remembers(self) -> bool:
-        """True if later looks compare with the first look."""
+        """True if later polls compare with the first poll."""
         try:
             return self._condition().compares and not self.after_last_seen
         except ValueError:
-            return False  # the first look reports the error
+            return False  # the first poll reports the error

@@ -22,7 +22,7 @@ class DeltaQuietSensor(TableSensor):
 
     The time of a commit is its in-commit timestamp if the table has those, else the time in ``commitInfo``, else the
     time of its file. It is no earlier than the times of earlier commits. A commit that arrives while the sensor waits
-    is never considered older than its arrival. A commit whose time lies in the future counts from the first look that
+    is never considered older than its arrival. A commit whose time lies in the future counts from the first poll that
     saw it; in mode ``reschedule``, with a new process per poll, it counts from its own time.
 
     Pushes ``{"table": ..., "version": ..., "last_commit": ..., "quiet_seconds": ...}``. This is not a lock: a writer

@@ -1,4 +1,4 @@
-"""Base of the sensors that watch a table: they look once, and then wait in the triggerer."""
+"""Base of the sensors that watch a table: they poll once, and then wait in the triggerer."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ class TableSensor(BaseSensorOperator):
         failure up to 5 minutes. The fifth failure in a row fails the task. In mode ``reschedule`` the interval is at
         least 10 seconds: Airflow fails a task that returns sooner. ``exponential_backoff`` and ``max_wait`` have no
         effect while deferred
-    :param timeout: seconds from the task's first look until it fails (with ``soft_fail``: is skipped), over all
+    :param timeout: seconds from the task's first poll until it fails (with ``soft_fail``: is skipped), over all
         deferrals; a retry starts over. A wrong argument fails the task even with ``soft_fail``
     :param mode: ``reschedule`` or ``poke``; only without ``deferrable``. Before Airflow 3.3, which keeps no state for a
-        rescheduled task, a sensor stays in its process while storage fails, or if it compares with its first look.
+        rescheduled task, a sensor stays in its process while storage fails, or if it compares with its first poll.
         Otherwise it gives the worker back
     """
 
-    #: The trigger that waits after the first look.
+    #: The trigger that waits after the first poll.
     trigger_type: type[TableTrigger]
     #: Key of the state about the table that Airflow keeps from one process to the next; None to keep nothing.
     memory_key: ClassVar[str | None] = None
-    #: Most seconds between looks of a process that must find out itself if a storage failure persists.
+    #: Most seconds between polls of a process that must find out itself if a storage failure persists.
     longest_pause: ClassVar[float] = 60.0
 
     def __init__(
@@ -93,7 +93,7 @@ class TableSensor(BaseSensorOperator):
         if self._forgets:
             self.poke_interval = max(self.poke_interval, _SHORTEST_RESCHEDULE)
         self._watch: TableWatch | None = None
-        #: The state that looks compare with: at first from earlier processes and runs, then from the looks themselves.
+        #: The state that polls compare with: at first from earlier processes and runs, then from the polls themselves.
         self._known: Any = None
 
     if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class TableSensor(BaseSensorOperator):
         """Return the message for a timeout."""
 
     def execute(self, context: Context) -> Any:
-        """Look once, and defer if the condition does not hold yet."""
+        """Poll once, and defer if the condition does not hold yet."""
         if not self.deferrable:
             if self._forgets and self.remembers and self._memory(context) is None:
                 self.log.warning("This Airflow has no %s (since %s): mode is poke.", TASK_STATE.name, TASK_STATE.since)
@@ -123,21 +123,21 @@ class TableSensor(BaseSensorOperator):
                 self._watch = self._new_watch(context)
             return super().execute(context)
         deadline = time.time() + self.timeout
-        seen = self._look_once(context)
+        seen = self._poll_once(context)
         if not seen:
             self._defer_until(deadline)
         return seen.xcom_value
 
     def poke(self, context: Context) -> PokeReturnValue:
-        """Look once. After a failure that the next process could not know about, look until it is over or final."""
+        """Poll once. After a failure that the next process could not know about, poll until it is over or final."""
         watch = self._watch = self._watch or self._new_watch(context)
         memory = self._memory(context)
         failures = watch.failures
         try:
-            seen = watch.look()
+            seen = watch.poll()
             while watch.failures and self._forgets and memory is None:
                 time.sleep(min(self.poke_interval, self.longest_pause))
-                seen = watch.look()
+                seen = watch.poll()
         finally:
             if memory is not None and watch.failures != failures:
                 memory.set(_FAILURES, watch.failures % MAX_FAILURES)
@@ -179,7 +179,7 @@ class TableSensor(BaseSensorOperator):
             timeout=timedelta(seconds=max(0.0, end - time.time()) + _GRACE),
         )
 
-    def _look_once(self, context: Context) -> PokeReturnValue:
+    def _poll_once(self, context: Context) -> PokeReturnValue:
         """Poke, and handle errors like the base class does for its own pokes."""
         try:
             seen = self.poke(context)
@@ -202,7 +202,7 @@ class TableSensor(BaseSensorOperator):
         access.check_table(self.table, read_here=True)
 
     def earlier_known(self, context: Context) -> Any:
-        """Return the state from an earlier process or run that looks compare with; None if there is none.
+        """Return the state from an earlier process or run that polls compare with; None if there is none.
 
         :raises ValueError: if it cannot be used
         """
@@ -235,7 +235,7 @@ class TableSensor(BaseSensorOperator):
 
     @property
     def remembers(self) -> bool:
-        """True if later looks need the result of the first one."""
+        """True if later polls need the result of the first one."""
         return False
 
     @property
@@ -257,7 +257,7 @@ def refusing() -> Iterator[None]:
 
 
 class ChangeSensor(TableSensor):
-    """Base of the sensors that compare a table with its state at the first look, or at the end of an earlier run.
+    """Base of the sensors that compare a table with its state at the first poll, or at the end of an earlier run.
 
     :param after_last_seen: True to compare with the version that this task pushed to XCom in an earlier run of the DAG,
         whenever that was; the first run succeeds with the table as it is

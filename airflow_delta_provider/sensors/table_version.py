@@ -14,7 +14,7 @@ from airflow_delta_provider.sensors.table_sensor import ChangeSensor, refusing
 
 
 class DeltaTableVersionSensor(ChangeSensor):
-    """Waits for a commit to a Delta table: by default for the next one after the task's first look.
+    """Waits for a commit to a Delta table: by default for the next one after the task's first poll.
 
     Reads the table's log through Airflow's object storage: no Spark, no JVM. By default the task is deferred while it
     waits. The sensor also waits for a table that does not exist yet. A table that was deleted and created again counts
@@ -71,8 +71,8 @@ class DeltaTableVersionSensor(ChangeSensor):
 
     @property
     def remembers(self) -> bool:
-        """True if later looks compare with the first look."""
+        """True if later polls compare with the first poll."""
         try:
             return not self._wanted() and not self.after_last_seen
         except ValueError:
-            return False  # the first look reports the error
+            return False  # the first poll reports the error

@@ -13,7 +13,7 @@ class PaimonSnapshotTrigger(TableTrigger):
     """Waits until the newest snapshot of a Paimon table changes, without Spark.
 
     :param table: path or URI of the table
-    :param since_snapshot: id of the last known snapshot; 0 for none, None for the newest at the first look
+    :param since_snapshot: id of the last known snapshot; 0 for none, None for the newest at the first poll
     :param since_uuid: its uuid, which distinguishes it from another snapshot with the same id; None if unknown
 
     For the other arguments see :class:`~airflow_delta_provider.triggers.table_trigger.TableTrigger`.

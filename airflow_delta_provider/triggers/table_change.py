@@ -18,7 +18,7 @@ class DeltaChangeTrigger(TableTrigger):
 
     :param table: path or URI of the table
     :param since: known state, in the form of :meth:`HeadMark.to_json`; None if there is none
-    :param from_first_look: True if the first look sets the known state when ``since`` is None
+    :param from_first_look: True if the first poll sets the known state when ``since`` is None
     :param at_least: version that ends the wait, whatever is known
     :param condition: condition to meet, see :class:`~airflow_delta_provider.domain.delta.head_condition.HeadCondition`
 

@@ -24,14 +24,14 @@ from airflow_delta_provider.domain.delta.table_head import NOTHING, TableHead
 from airflow_delta_provider.domain.report.report import Severity, Verdict
 from airflow_delta_provider.domain.text import did_you_mean, short_digest
 from airflow_delta_provider.exceptions import DeltaRequestError
-from airflow_delta_provider.triggers.table_poll import Tick, ticks
+from airflow_delta_provider.triggers.table_poll import Poll, ticks
 from airflow_delta_provider.version_compat import asset_states
 from airflow_delta_provider.watch.head_reader import ObjectStorageLog
 from airflow_delta_provider.watch.head_watches import refuse_catalog_managed
 from airflow_delta_provider.watch.health import audit
 from airflow_delta_provider.watch.log_follower import Backlog
 from airflow_delta_provider.watch.metadata_folder import CatalogManagedTableError, StorageAddress
-from airflow_delta_provider.watch.table_watch import SharedLook, answer_of, shared_look
+from airflow_delta_provider.watch.table_watch import SharedPoll, answer_of, shared_poll
 
 if TYPE_CHECKING:
     from airflow.triggers.shared_stream import SharedStreamProducer
@@ -99,11 +99,11 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         self._kept: Position | None = None
         #: The last poll with news. ``_ends`` has the last versions of events that may not have been stored, including
         #: events from before a restart.
-        self._sent: Tick | None = None
+        self._sent: Poll | None = None
         self._ends: list[int] = []
         self._head: TableHead | None = None
         self._history: int | None = None
-        self._look: tuple[Hashable, SharedLook[Any]] | None = None
+        self._poll: tuple[Hashable, SharedPoll[Any]] | None = None
         self._begun = 0.0
         self._under_audit: tuple[Position, Progress] | None = None
         self._said = ""
@@ -137,7 +137,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Yield events from polls of its own, for an Airflow without shared streams."""
 
-        async def settled() -> AsyncIterator[Tick]:
+        async def settled() -> AsyncIterator[Poll]:
             async for tick in ticks(self.table, self.storage_conn_id, self.poke_interval):
                 yield tick
                 await tick.settle()  # Airflow has consumed its events
@@ -145,7 +145,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         async for event in self.filter_shared_stream(settled()):
             yield event
 
-    async def filter_shared_stream(self, shared_stream: AsyncIterator[Tick]) -> AsyncIterator[TriggerEvent]:
+    async def filter_shared_stream(self, shared_stream: AsyncIterator[Poll]) -> AsyncIterator[TriggerEvent]:
         """Yield this trigger's events from polls."""
         await self._check_access()
         await self._load()
@@ -173,7 +173,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
                 tick.when_stored(partial(self._keep, self._position))
                 self._sent = tick
 
-    async def _news(self, tick: Tick) -> tuple[list[TableEvent], Position, TableHead | None]:
+    async def _news(self, tick: Poll) -> tuple[list[TableEvent], Position, TableHead | None]:
         """Return events, and the position and head after them."""
         position, heads = self._position, tick.followed.heads
         if not heads:
@@ -209,7 +209,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         events = list(events_since(self._kind, self.table, position, progress, self._head))
         return events, Position.of(newest), newest
 
-    async def _progress(self, tick: Tick, position: Position) -> Progress | None:
+    async def _progress(self, tick: Poll, position: Position) -> Progress | None:
         """Return the commits since the position, from the poll or else from the log."""
         heads = tick.followed.heads
         if tick.followed.history == self._history:
@@ -257,15 +257,15 @@ class DeltaTableEventTrigger(BaseEventTrigger):
 
         :raises TimeoutError: if it takes long; the read continues, and the next call gets its result
         """
-        if self._look is None or self._look[0] != key:
-            self._look = key, shared_look(key, new_reader, _LONGEST_AUDIT)
+        if self._poll is None or self._poll[0] != key:
+            self._poll = key, shared_poll(key, new_reader, _LONGEST_AUDIT)
             self._begun = time.monotonic()
-        look: Future[_Read] = self._look[1].begin(self._begun)
+        poll: Future[_Read] = self._poll[1].begin(self._begun)
         try:
-            return await answer_of(look, _PATIENCE)
+            return await answer_of(poll, _PATIENCE)
         finally:
-            if look.done():
-                self._look = None
+            if poll.done():
+                self._poll = None
 
     async def _check_access(self) -> None:
         """Wait forever if the table must not be read: Airflow would restart an ended trigger at once."""

@@ -8,10 +8,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.triggers.table_trigger import next_look, pause_after
+from airflow_delta_provider.triggers.table_trigger import next_poll, pause_after
 from airflow_delta_provider.watch.head_reader import ObjectStorageLog
-from airflow_delta_provider.watch.log_follower import Followed, LogFollower
-from airflow_delta_provider.watch.table_watch import answer_of, shared_look
+from airflow_delta_provider.watch.log_follower import LogFollower, PollResult
+from airflow_delta_provider.watch.table_watch import answer_of, shared_poll
 
 log = logging.getLogger(__name__)
 
@@ -22,14 +22,14 @@ BACKOFF = 15.0
 
 
 @dataclass
-class Tick:
+class Poll:
     """One poll.
 
     :param followed: result of the poll
     :param over: True once its events are stored, or Airflow has given up storing them
     """
 
-    followed: Followed
+    followed: PollResult
     over: bool = False
     _afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
 
@@ -54,16 +54,16 @@ class Tick:
         self.over = True
 
 
-async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Tick]:
+async def ticks(table: str, storage_conn_id: str | None, interval: float) -> AsyncIterator[Poll]:
     """Yield polls of a table forever. If storage fails, try again with growing pauses."""
     table_log = ObjectStorageLog(table, storage_conn_id)
-    look = shared_look((LogFollower, table_log.key), lambda: LogFollower(ObjectStorageLog(table, storage_conn_id)).read)
+    poll = shared_poll((LogFollower, table_log.key), lambda: LogFollower(ObjectStorageLog(table, storage_conn_id)).read)
     failures, said = 0, ""
     while True:
-        due = next_look(table, interval, pause_after(failures, BACKOFF))
+        due = next_poll(table, interval, pause_after(failures, BACKOFF))
         await asyncio.sleep(due - time.monotonic())
         try:
-            followed = await answer_of(look.begin(due), TIME_LIMIT)
+            followed = await answer_of(poll.begin(due), TIME_LIMIT)
         except Exception as error:
             failures += 1
             text = f"Reading the log of {table} failed, and is tried again. {error!r}"
@@ -73,4 +73,4 @@ async def ticks(table: str, storage_conn_id: str | None, interval: float) -> Asy
         if failures:
             log.info("The log of %s can be read again, after %d failures.", table, failures)
         failures, said = 0, ""
-        yield Tick(followed)
+        yield Poll(followed)

@@ -7,7 +7,7 @@ from typing import Any
 
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
 
-from airflow_delta_provider.triggers.table_poll import Tick, ticks
+from airflow_delta_provider.triggers.table_poll import Poll, ticks
 
 
 class TablePollProducer(SharedStreamProducer):
@@ -23,7 +23,7 @@ class TablePollProducer(SharedStreamProducer):
         self._conn_id = storage_conn_id
         self._interval = interval
 
-    async def open_stream(self) -> AsyncIterator[tuple[Tick, Tick]]:
+    async def open_stream(self) -> AsyncIterator[tuple[Poll, Poll]]:
         """Yield polls forever."""
         async for tick in ticks(self._table, self._conn_id, self._interval):
             yield tick, tick

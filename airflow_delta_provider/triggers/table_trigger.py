@@ -25,7 +25,7 @@ class WaitStatus(str, Enum):
     HOLDS = "holds"
     """What was waited for is there; the event has what the watch returns."""
     TIMED_OUT = "timed_out"
-    """The deadline passed; the event has ``said``, the state of the table as the last look saw it."""
+    """The deadline passed; the event has ``said``, the state of the table as the last poll saw it."""
     FAILED = "failed"
     """The table cannot be read; the event has ``error``, and ``retryable``."""
 
@@ -34,16 +34,16 @@ class WaitStatus(str, Enum):
 class TableTrigger(BaseTrigger):
     """Watches a table without Spark, in threads of its own: the event loop never waits for storage.
 
-    Triggers that watch the same table share their reads. A look that takes more than a minute counts as failed, like
+    Triggers that watch the same table share their reads. A poll that takes more than a minute counts as failed, like
     one that storage refuses.
 
-    The first look comes after a sleep: an event that arrives while the worker still reports the deferral fails the task
+    The first poll comes after a sleep: an event that arrives while the worker still reports the deferral fails the task
     (apache/airflow#67287).
 
     :param table: path or URI of the table
     :param deadline: end of the wait, in seconds since the epoch; absolute, so that it survives restarts
     :param storage_conn_id: Airflow connection of the store, or None
-    :param poke_interval: seconds between two looks; the first one comes within this time after ``settling_time``
+    :param poke_interval: seconds between two polls; the first one comes within this time after ``settling_time``
     """
 
     table: str
@@ -52,7 +52,7 @@ class TableTrigger(BaseTrigger):
     poke_interval: float = 60.0
     #: Fewest seconds of the first sleep. The scheduler took 1.2 s to see the worker's end (3.3.2, idle).
     settling_time: ClassVar[float] = 5.0
-    #: Most seconds of the pause after a failed look, in addition to the interval; doubled for each further failure.
+    #: Most seconds of the pause after a failed poll, in addition to the interval; doubled for each further failure.
     backoff: ClassVar[float] = 15.0
 
     def __post_init__(self) -> None:
@@ -79,11 +79,11 @@ class TableTrigger(BaseTrigger):
         settled = time.monotonic() + self.settling_time
         pause = self.settling_time
         while True:
-            due = next_look(self.table, self.poke_interval, pause)
+            due = next_poll(self.table, self.poke_interval, pause)
             due = max(settled, min(due, ends))
             await asyncio.sleep(due - time.monotonic())
             try:
-                seen = await watch.look_async(due)
+                seen = await watch.poll_async(due)
             except DeltaProviderError as error:
                 retryable = not isinstance(error, AirflowFailException)
                 yield _event(WaitStatus.FAILED, error=str(error), retryable=retryable)
@@ -97,11 +97,11 @@ class TableTrigger(BaseTrigger):
             pause = pause_after(watch.failures, self.backoff)
 
 
-def next_look(table: str, interval: float, pause: float = 0.0) -> float:
-    """Return the time of the next look at a table, on the monotonic clock.
+def next_poll(table: str, interval: float, pause: float = 0.0) -> float:
+    """Return the time of the next poll of a table, on the monotonic clock.
 
-    All watchers of a table with the same interval look at the same times, so that one look serves all. Watchers of
-    other tables look at other times.
+    All watchers of a table with the same interval poll at the same times, so that one poll serves all. Watchers of
+    other tables poll at other times.
 
     :param pause: fewest seconds until then
     """
@@ -113,7 +113,7 @@ def next_look(table: str, interval: float, pause: float = 0.0) -> float:
 
 
 def pause_after(failures: int, first: float, longest: float = 300.0) -> float:
-    """Return the seconds to leave storage alone after failed looks; random, so that not all watchers return at once.
+    """Return the seconds to leave storage alone after failed polls; random, so that not all watchers return at once.
 
     :param failures: number of failures in a row
     :param first: longest pause after the first failure; doubled for each further one

@@ -23,7 +23,7 @@ from airflow_delta_provider.watch.table_watch import TableWatch
 
 
 class HeadWatch(TableWatch):
-    """Looks at the newest protocol and metadata of a table; watches of one table share each look.
+    """Polls the newest protocol and metadata of a table; watches of one table share each poll.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store, or None
@@ -51,7 +51,7 @@ class HeadWatch(TableWatch):
     def _log(self) -> ObjectStorageLog:
         return ObjectStorageLog(self._table, self._conn_id)
 
-    def _judge(self, head: TableHead | None) -> dict[str, Any] | None:
+    def _evaluate(self, head: TableHead | None) -> dict[str, Any] | None:
         if head is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             self._absent()
@@ -74,11 +74,11 @@ def refuse_catalog_managed(table: str, head: TableHead) -> None:
 
 
 class ChangeWatch(HeadWatch):
-    """Looks at a table until it has a new version and meets a condition.
+    """Polls a table until it has a new version and meets a condition.
 
     :param table: path or URI of the table
-    :param since: known state; the first look sets it if it is None and ``from_first_look``
-    :param from_first_look: True if only changes after the first look count
+    :param since: known state; the first poll sets it if it is None and ``from_first_look``
+    :param from_first_look: True if only changes after the first poll count
     :param at_least: version that ends the wait, whatever is known
     :param condition: condition to meet; with it, a new version is needed only if the condition demands one
     :param storage_conn_id: Airflow connection of the store, or None
@@ -102,7 +102,7 @@ class ChangeWatch(HeadWatch):
 
     @property
     def known(self) -> dict[str, Any] | None:
-        """The mark that looks compare with, as JSON."""
+        """The mark that polls compare with, as JSON."""
         return None if self._since is None else self._since.to_json()
 
     def _absent(self) -> None:
@@ -149,7 +149,7 @@ class ChangeWatch(HeadWatch):
 
 
 class FeatureWatch(HeadWatch):
-    """Looks at a table until its features are in a state.
+    """Polls a table until its features are in a state.
 
     :param table: path or URI of the table
     :param condition: condition to wait for
@@ -171,7 +171,7 @@ class FeatureWatch(HeadWatch):
 
 
 class TypeWatch(HeadWatch):
-    """Looks at a table until its columns have at least the wanted types.
+    """Polls a table until its columns have at least the wanted types.
 
     :param table: path or URI of the table
     :param condition: condition to wait for
@@ -199,10 +199,10 @@ class TypeWatch(HeadWatch):
 
 
 class QuietWatch(HeadWatch):
-    """Looks at a table until nobody has committed for some time.
+    """Polls a table until nobody has committed for some time.
 
-    Clocks differ and jump. So a commit is never considered older than the last look that saw another version, nor older
-    than earlier commits. If its time lies in the future, its age counts from the first look that saw it. Time is
+    Clocks differ and jump. So a commit is never considered older than the last poll that saw another version, nor older
+    than earlier commits. If its time lies in the future, its age counts from the first poll that saw it. Time is
     measured with a clock that does not jump.
 
     :param table: path or URI of the table
@@ -216,15 +216,15 @@ class QuietWatch(HeadWatch):
         self._epoch = time.time() - time.monotonic()
         self._seen: tuple[int, str] | None = None
         self._since = 0.0
-        self._looked: float | None = None
+        self._polled: float | None = None
         self._another: float | None = None
 
     def _judge_head(self, head: TableHead) -> dict[str, Any] | None:
         now = time.monotonic()
         if (head.version, head.metadata.id) != self._seen:
-            self._another = None if self._seen is None else self._looked
+            self._another = None if self._seen is None else self._polled
             self._seen, self._since = (head.version, head.metadata.id), now
-        self._looked = now
+        self._polled = now
         committed = head.committed_at
         age = now + self._epoch - committed / 1000 if committed is not None else -1.0
         quiet = age if age >= 0 else now - self._since

@@ -166,7 +166,7 @@ class Gate:
 
 
 class HealthWatch(TableWatch):
-    """Looks at a table until its newest version passes an audit.
+    """Polls a table until its newest version passes an audit.
 
     :param table: path or URI of the table
     :param scope: settings of the audit
@@ -191,7 +191,7 @@ class HealthWatch(TableWatch):
     def _reader(self) -> Callable[[], TableReport | None]:
         return Auditor(self._table, self._conn_id, self._scope).read
 
-    def _judge(self, read: TableReport | None) -> dict[str, Any] | None:
+    def _evaluate(self, read: TableReport | None) -> dict[str, Any] | None:
         if read is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             return None

@@ -27,10 +27,10 @@ MOST_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
-class Followed:
-    """The result of one look.
+class PollResult:
+    """The result of one poll.
 
-    :param heads: the table at the previous look and after each commit since; only the newest head if the previous look
+    :param heads: the table at the previous poll and after each commit since; only the newest head if the previous poll
         does not connect to it. Empty if there is no table
     :param history: number that stays the same as long as commits follow one another, and changes if the table was
         created again
@@ -43,7 +43,7 @@ class Followed:
 class LogFollower:
     """Reads each commit once; a poll of an unchanged table requests two files.
 
-    A commit that cannot be read yet ends a look; the next look begins with it.
+    A commit that cannot be read yet ends a poll; the next poll begins with it.
 
     :param table_log: the table's ``_delta_log``
     :param listing_interval: seconds after which the log is listed again, because only a listing shows some problems
@@ -57,7 +57,7 @@ class LogFollower:
         self._history = 0
         self._listed = 0.0
 
-    def read(self) -> Followed:
+    def read(self) -> PollResult:
         """Return the new commits.
 
         :raises BrokenLogError: if the next commit, or the log, is damaged
@@ -68,7 +68,7 @@ class LogFollower:
         known = head is not None and self._stamp is not None and self._stamp_of(head.version) == self._stamp
         if head is not None and known and time.monotonic() - self._listed < self._listing_interval:
             newest, stamp = newest_after(head.version, self._stamp_of)
-            return Followed((head,), self._history) if stamp is None else self._go_on(head, newest)
+            return PollResult((head,), self._history) if stamp is None else self._go_on(head, newest)
         listed = HeadReader(self._log).read()
         if listed is not None and head is not None and known and listed.version > head.version:
             try:
@@ -81,21 +81,21 @@ class LogFollower:
             self._history += 1
         self._head = listed
         self._stamp = None if listed is None else self._stamp_of(listed.version)
-        return Followed(() if listed is None else (listed,), self._history)
+        return PollResult(() if listed is None else (listed,), self._history)
 
-    def _go_on(self, head: TableHead, newest: int) -> Followed:
+    def _go_on(self, head: TableHead, newest: int) -> PollResult:
         heads = heads_from(self._log, head, newest)
         stamp = self._stamp_of(heads[-1].version)
         if stamp is not None:
             self._head, self._stamp = heads[-1], stamp
-        return Followed(tuple(heads), self._history)
+        return PollResult(tuple(heads), self._history)
 
     def _stamp_of(self, version: int) -> str | None:
         return self._log.stamp(commit_name(version))
 
 
 class Backlog:
-    """Reads the commits since a position other than the last look's: after a restart, for instance.
+    """Reads the commits since a position other than the last poll's: after a restart, for instance.
 
     :param table_log: the table's ``_delta_log``
     :param known: the table at the position, if known

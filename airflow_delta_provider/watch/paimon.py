@@ -15,7 +15,7 @@ from airflow_delta_provider.watch.table_watch import TableWatch
 
 
 @dataclass(frozen=True)
-class Newest:
+class NewestSnapshot:
     """The newest snapshot.
 
     :param snapshot: its id; 0 if there is none
@@ -48,9 +48,9 @@ class SnapshotReader:
         self._since_uuid = since_uuid
         self._listing_interval = listing_interval
         self._listed = 0.0
-        self._seen: tuple[Newest, str] | None = None
+        self._seen: tuple[NewestSnapshot, str] | None = None
 
-    def read(self) -> Newest:
+    def read(self) -> NewestSnapshot:
         """Return the newest snapshot.
 
         :raises ValueError: if a snapshot is damaged
@@ -82,18 +82,18 @@ class SnapshotReader:
     def _stamp(self, snapshot: int) -> str | None:
         return self._storage.stamp(_name(snapshot))
 
-    def _compared(self, newest: int) -> Newest:
+    def _compared(self, newest: int) -> NewestSnapshot:
         since = self._since
         # An id alone does not identify a snapshot: another snapshot may have the same id.
         alone = self._since_uuid is None
         if not newest or (newest == since and alone):
-            return Newest(newest, None, known=not since or newest == since)
+            return NewestSnapshot(newest, None, known=not since or newest == since)
         uuid = self._uuid(newest)
         if not since or (alone and newest > since):
-            return Newest(newest, uuid, known=True)
+            return NewestSnapshot(newest, uuid, known=True)
         if newest <= since:
-            return Newest(newest, uuid, known=newest == since and uuid == self._since_uuid)
-        return Newest(newest, uuid, known=self._is_there_still(since))
+            return NewestSnapshot(newest, uuid, known=newest == since and uuid == self._since_uuid)
+        return NewestSnapshot(newest, uuid, known=self._is_there_still(since))
 
     def _is_there_still(self, since: int) -> bool:
         """Return True if the known snapshot is unchanged: after a rollback another one may have its id."""
@@ -114,7 +114,7 @@ def _name(snapshot: int) -> str:
 
 
 class SnapshotWatch(TableWatch):
-    """Looks at a table until it has an unknown snapshot.
+    """Polls a table until it has an unknown snapshot.
 
     :param table: path or URI of the table
     :param since: id of the last known snapshot; 0 for none, None for the newest one now
@@ -144,13 +144,13 @@ class SnapshotWatch(TableWatch):
     def _key(self) -> Hashable:
         return SnapshotReader, self._log_key, self._since, self._since_uuid
 
-    def _reader(self) -> Callable[[], Newest]:
+    def _reader(self) -> Callable[[], NewestSnapshot]:
         return SnapshotReader(self._log(), self._since, self._since_uuid).read
 
     def _log(self) -> MetadataFolder:
         return MetadataFolder(self._table, self._conn_id, SNAPSHOT_DIRECTORY)
 
-    def _judge(self, read: Newest) -> dict[str, Any] | None:
+    def _evaluate(self, read: NewestSnapshot) -> dict[str, Any] | None:
         if self._since is None:
             self._since, self._since_uuid = read.snapshot, read.uuid
         self._say(f"{self._table} is at snapshot {read.snapshot or 'none'}; wanted: one after {self._since or 'none'}.")

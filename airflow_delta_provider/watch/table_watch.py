@@ -1,4 +1,4 @@
-"""Base of the watches: they count failed looks and do not repeat log messages."""
+"""Base of the watches: they count failed polls and do not repeat log messages."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError
 
 Read = TypeVar("Read")
 
-#: Seconds after which a look is abandoned and another one begins. The time doubles for each look that already hangs. So
+#: Seconds after which a poll is abandoned and another one begins. The time doubles for each poll that already hangs. So
 #: a store that is away for weeks costs about a dozen threads, and its return is noticed.
 GIVEN_UP_AFTER = 300.0
 
 
-class SharedLook(Generic[Read]):
-    """Looks at one table for all its watchers in this process, each look in a thread of its own.
+class SharedPoll(Generic[Read]):
+    """Polls of one table for all its watchers in this process, each poll in a thread of its own.
 
-    :param new_reader: function that returns a reader of the table. The reader is kept from look to look, and never
-        called by two threads: an abandoned look keeps its reader, and the next one gets another
-    :param patience: seconds after which a look is abandoned; None for ``GIVEN_UP_AFTER``
+    :param new_reader: function that returns a reader of the table. The reader is kept from poll to poll, and never
+        called by two threads: an abandoned poll keeps its reader, and the next one gets another
+    :param patience: seconds after which a poll is abandoned; None for ``GIVEN_UP_AFTER``
     """
 
     def __init__(self, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None) -> None:
@@ -43,7 +43,7 @@ class SharedLook(Generic[Read]):
         self._hanging: list[Future[Read]] = []
 
     def begin(self, since: float) -> Future[Read]:
-        """Return a look that began at ``since`` or later, or one that is under way.
+        """Return a poll that began at ``since`` or later, or one that is under way.
 
         If there is none, begin one.
 
@@ -52,58 +52,58 @@ class SharedLook(Generic[Read]):
         with self._lock:
             if self._latest is not None and (self._begun >= since or self._is_under_way(self._latest)):
                 return self._latest
-            look: Future[Read] = Future()
-            look.set_running_or_notify_cancel()  # so that a single waiter cannot cancel it for all
-            self._latest, self._begun = look, time.monotonic()
-            # A bound method: it keeps this object alive while the look is under way.
-            run_in_thread(partial(self._run, look, self._reader))
-            return look
+            poll: Future[Read] = Future()
+            poll.set_running_or_notify_cancel()  # so that a single waiter cannot cancel it for all
+            self._latest, self._begun = poll, time.monotonic()
+            # A bound method: it keeps this object alive while the poll is under way.
+            run_in_thread(partial(self._run, poll, self._reader))
+            return poll
 
-    def _is_under_way(self, look: Future[Read]) -> bool:
-        if look.done():
+    def _is_under_way(self, poll: Future[Read]) -> bool:
+        if poll.done():
             return False
         self._hanging = [other for other in self._hanging if not other.done()]
         if time.monotonic() - self._begun < (self._patience or GIVEN_UP_AFTER) * 2 ** len(self._hanging):
             return True
-        self._hanging.append(look)
+        self._hanging.append(poll)
         self._reader = self._new_reader()
         return False
 
-    def _run(self, look: Future[Read], reader: Callable[[], Read]) -> None:
+    def _run(self, poll: Future[Read], reader: Callable[[], Read]) -> None:
         try:
-            look.set_result(reader())
+            poll.set_result(reader())
         except BaseException as error:
-            look.set_exception(error)
+            poll.set_exception(error)
 
 
-_shared: WeakValueDictionary[Hashable, SharedLook[Any]] = WeakValueDictionary()
+_shared: WeakValueDictionary[Hashable, SharedPoll[Any]] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def shared_look(
+def shared_poll(
     key: Hashable, new_reader: Callable[[], Callable[[], Read]], patience: float | None = None
-) -> SharedLook[Read]:
-    """Return the shared look for ``key``.
+) -> SharedPoll[Read]:
+    """Return the shared poll for ``key``.
 
-    It exists as long as a caller keeps it or a look is under way.
+    It exists as long as a caller keeps it or a poll is under way.
     """
     with _lock:
-        found: SharedLook[Read] | None = _shared.get(key)
+        found: SharedPoll[Read] | None = _shared.get(key)
         if found is None:
-            found = _shared[key] = SharedLook(new_reader, patience)
+            found = _shared[key] = SharedPoll(new_reader, patience)
         return found
 
 
-async def answer_of(look: Future[Read], seconds: float) -> Read:
-    """Wait for a look in an event loop. The look continues if the wait is cancelled or times out.
+async def answer_of(poll: Future[Read], seconds: float) -> Read:
+    """Wait for a poll in an event loop. The poll continues if the wait is cancelled or times out.
 
-    Before Python 3.12, ``asyncio.wait_for`` ignores a cancellation if the look ends at the same moment, and the task
+    Before Python 3.12, ``asyncio.wait_for`` ignores a cancellation if the poll ends at the same moment, and the task
     that was to end waits forever.
 
     :raises TimeoutError: if it takes longer than ``seconds``
-    :raises Exception: the error of the look
+    :raises Exception: the error of the poll
     """
-    waiting = asyncio.wrap_future(look)
+    waiting = asyncio.wrap_future(poll)
     done, _ = await asyncio.wait([waiting], timeout=seconds)
     if not done:
         raise TimeoutError(f"no answer within {seconds:g} seconds")
@@ -126,7 +126,7 @@ class DaemonThreads(Executor):
             except BaseException as error:
                 future.set_exception(error)
 
-        threading.Thread(target=run, name="delta-look", daemon=True).start()
+        threading.Thread(target=run, name="delta-poll", daemon=True).start()
         return future
 
 
@@ -155,15 +155,15 @@ def run_in_thread(function: Callable[[], None]) -> None:
 
 log = logging.getLogger(__name__)
 
-#: Number of failed looks in a row that ends the wait.
+#: Number of failed polls in a row that ends the wait.
 MAX_FAILURES = 5
 _MAX_SAID = 1000
 
 
 class TableWatch(ABC):
-    """Looks at a table, shared with equal watches in this process, and logs news.
+    """Polls a table, shared with equal watches in this process, and logs news.
 
-    A look returns the value that the sensor pushes, or None while the wait is not over.
+    A poll returns the value that the sensor pushes, or None while the wait is not over.
 
     :param table: path or URI of the table
     :param storage_conn_id: Airflow connection of the store, or None
@@ -171,17 +171,17 @@ class TableWatch(ABC):
 
     #: Name of the files that are read, for messages.
     subject: ClassVar[str]
-    #: Seconds after which a look counts as failed. It continues, and the next one waits for it.
+    #: Seconds after which a poll counts as failed. It continues, and the next one waits for it.
     time_limit: ClassVar[float] = 60.0
-    #: Seconds after which a look is abandoned and another one begins; None for the default.
+    #: Seconds after which a poll is abandoned and another one begins; None for the default.
     patience: ClassVar[float | None] = None
 
     def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
         self._table = table
         self._conn_id = storage_conn_id
         self._said = ""
-        self._look: tuple[Hashable, SharedLook[Any]] | None = None
-        #: Number of failed looks in a row, including looks of earlier processes.
+        self._poll: tuple[Hashable, SharedPoll[Any]] | None = None
+        #: Number of failed polls in a row, including polls of earlier processes.
         self.failures = 0
 
     @property
@@ -191,35 +191,35 @@ class TableWatch(ABC):
 
     @property
     def known(self) -> Any:
-        """The state that looks compare with, as plain JSON; None if there is none yet, or they compare with nothing."""
+        """The state that polls compare with, as plain JSON; None if there is none yet, or they compare with nothing."""
         return None
 
-    def look(self) -> dict[str, Any] | None:
-        """Look once; return None if the wait is not over.
+    def poll(self) -> dict[str, Any] | None:
+        """Poll once; return None if the wait is not over.
 
         It blocks for at most ``time_limit``, so do not call it in an event loop.
 
         :raises DeltaLogUnreadableError: if reading failed ``MAX_FAILURES`` times in a row
         :raises DeltaWatchImpossibleError: if a package is missing, or the table's directory is not authoritative
         """
-        look = self._begin(time.monotonic())
+        poll = self._begin(time.monotonic())
         try:
-            read = look.result(self.time_limit)
+            read = poll.result(self.time_limit)
         except Exception as error:
-            self._failed(error, look)
+            self._failed(error, poll)
             return None
         return self._saw(read)
 
-    async def look_async(self, since: float) -> dict[str, Any] | None:
-        """Look once without blocking the event loop; otherwise like :meth:`look`.
+    async def poll_async(self, since: float) -> dict[str, Any] | None:
+        """Poll once without blocking the event loop; otherwise like :meth:`poll`.
 
-        :param since: earliest start, on the monotonic clock, of another watch's look that may be used
+        :param since: earliest start, on the monotonic clock, of another watch's poll that may be used
         """
-        look = self._begin(since)
+        poll = self._begin(since)
         try:
-            read = await answer_of(look, self.time_limit)
+            read = await answer_of(poll, self.time_limit)
         except Exception as error:
-            self._failed(error, look)
+            self._failed(error, poll)
             return None
         return self._saw(read)
 
@@ -229,27 +229,27 @@ class TableWatch(ABC):
 
     @abstractmethod
     def _reader(self) -> Callable[[], Any]:
-        """Return a function that reads the table. It runs in a thread, once per look."""
+        """Return a function that reads the table. It runs in a thread, once per poll."""
 
     @abstractmethod
-    def _judge(self, read: Any) -> dict[str, Any] | None:
+    def _evaluate(self, read: Any) -> dict[str, Any] | None:
         """Return the value to push if the wait is over, else None. This reads nothing more."""
 
     def _begin(self, since: float) -> Future[Any]:
         key = self._key()
-        if self._look is None or self._look[0] != key:
-            self._look = key, shared_look(key, self._reader, self.patience)
-        return self._look[1].begin(since)
+        if self._poll is None or self._poll[0] != key:
+            self._poll = key, shared_poll(key, self._reader, self.patience)
+        return self._poll[1].begin(since)
 
     def _saw(self, read: Any) -> dict[str, Any] | None:
         self.failures = 0
-        return self._judge(read)
+        return self._evaluate(read)
 
-    def _failed(self, error: Exception, look: Future[Any]) -> None:
+    def _failed(self, error: Exception, poll: Future[Any]) -> None:
         if isinstance(error, DeltaProviderError):
             raise error
         what = f"{type(error).__name__}: {error}"
-        if not look.done():  # the error comes from the wait; Python 3.10 has several classes for it
+        if not poll.done():  # the error comes from the wait; Python 3.10 has several classes for it
             what = f"the storage did not answer within {self.time_limit:g} seconds"
         self.failures += 1
         if self.failures >= MAX_FAILURES:

@@ -24,5 +24,5 @@ def finding(code: str = "RT08", severity: Severity = Severity.ERROR, **known: An
 
 def report(*findings: Finding, table: str = ORDERS, others: tuple[TableReport, ...] = (), **known: Any) -> JobReport:
     """A report of one table that was looked at, and others."""
-    judged = TableReport.judged(table, *findings, version=9, **known)
+    judged = TableReport.of_findings(table, *findings, version=9, **known)
     return JobReport("check-row-tracking", NOW, NOW, (judged, *others), {})

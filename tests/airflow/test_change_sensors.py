@@ -1,4 +1,4 @@
-"""Sensors that wait for versions, conditions and quiet: arguments, looks, triggers, and what is kept between looks."""
+"""Sensors that wait for versions, conditions and quiet: arguments, polls, triggers, and what is kept between polls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from airflow_delta_provider.sensors.protocol import DeltaProtocolSensor
 from airflow_delta_provider.sensors.quiet import DeltaQuietSensor
 from airflow_delta_provider.sensors.table_sensor import TableSensor
 from airflow_delta_provider.sensors.table_version import DeltaTableVersionSensor
-from airflow_delta_provider.triggers.table_trigger import TableTrigger, next_look, pause_after
+from airflow_delta_provider.triggers.table_trigger import TableTrigger, next_poll, pause_after
 from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
 from airflow_delta_provider.watch.head_watches import QuietWatch
 from airflow_delta_provider.watch.metadata_folder import DeltaWatchImpossibleError
@@ -133,7 +133,7 @@ class TestVersion:
         }
         assert version(log, after_version="0").execute(context())["since_version"] == 0
 
-    def test_next_commit_after_the_first_look(self, log: TableLog) -> None:
+    def test_next_commit_after_the_first_poll(self, log: TableLog) -> None:
         seen = resumed(version(log), lambda: log.commit(2, metadata({"owner": "me"})))
         assert (seen["version"], seen["since_version"], seen["changed"]) == (2, 1, ["properties"])
 
@@ -169,7 +169,7 @@ class TestVersion:
         other = {"table": "/elsewhere", "version": 99}
         assert version(log, after_last_seen=True).execute(context(ti=EarlierRun(other)))["since_version"] is None
 
-    def test_reschedule_keeps_the_first_look(self, log: TableLog) -> None:
+    def test_reschedule_keeps_the_first_poll(self, log: TableLog) -> None:
         kept = context()
         with pytest.raises(AirflowRescheduleException):
             version(log, deferrable=False).execute(kept)
@@ -351,10 +351,10 @@ class TestQuiet:
     def test_wall_clock_that_jumps_makes_no_quiet(self, log: TableLog, monkeypatch: pytest.MonkeyPatch) -> None:
         log.commit(2, *committed(time.time()))
         watch = QuietWatch(log.location, 600)
-        assert watch.look() is None
+        assert watch.poll() is None
         real = time.time
         monkeypatch.setattr(time, "time", lambda: real() + 7200)
-        assert watch.look() is None
+        assert watch.poll() is None
 
     @pytest.mark.parametrize("wrong", [0, -1, "60", True, None, timedelta(0), float("nan")])
     def test_wrong_time_is_refused(self, log: TableLog, wrong: Any) -> None:
@@ -410,10 +410,10 @@ def test_failures_are_followed_by_longer_and_longer_pauses_that_differ() -> None
 
 def test_looks_at_one_table_come_at_the_same_time_and_after_the_pause() -> None:
     now = time.monotonic()
-    assert abs(next_look("/t", 100.0) - next_look("/t", 100.0)) < 1e-6
-    assert next_look("/t", 100.0) <= now + 101
-    assert next_look("/t", 100.0, 50.0) >= now + 50
-    assert next_look("/t", 0.0, 7.0) >= now + 7
+    assert abs(next_poll("/t", 100.0) - next_poll("/t", 100.0)) < 1e-6
+    assert next_poll("/t", 100.0) <= now + 101
+    assert next_poll("/t", 100.0, 50.0) >= now + 50
+    assert next_poll("/t", 0.0, 7.0) >= now + 7
 
 
 def test_storage_that_is_away_for_some_looks_does_not_end_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,8 @@ from airflow_delta_provider.domain.checks.protocol.changes import DROP_WAITS
 waiting, verdicts = {waiting!r}, {verdicts!r}
 def of(t):
     if t in waiting:
-        return TableReport.judged(t, replace(DROP_WAITS.found('It waits.'), earliest=waiting[t]), earliest=waiting[t])
+        found = replace(DROP_WAITS.found('It waits.'), earliest=waiting[t])
+        return TableReport.of_findings(t, found, earliest=waiting[t])
     return TableReport(t, Verdict(verdicts.get(t, 'PASS')), changed=True, retryable=verdicts.get(t) == 'FAULT')
 send('report', JobReport(request['kind'], 'then', 'now', tuple(map(of, request['tables'])), {{}}).to_json())
 """

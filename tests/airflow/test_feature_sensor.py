@@ -1,4 +1,4 @@
-"""The sensor: arguments, the first look, the hand-over to its trigger, and what comes back."""
+"""The sensor: arguments, the first poll, the hand-over to its trigger, and what comes back."""
 
 from __future__ import annotations
 
@@ -234,18 +234,18 @@ class TestDeferrable:
         deferred(sensor(tmp_path / "later"))
         deferred(sensor(tmp_path / "later", state="absent"))
 
-    def test_connection_that_does_not_exist_fails_at_the_first_look(self, tmp_path: Path) -> None:
+    def test_connection_that_does_not_exist_fails_at_the_first_poll(self, tmp_path: Path) -> None:
         with pytest.raises(DeltaLogUnreadableError, match="'nowhere' does not exist"):
             sensor(tmp_path, storage_conn_id="nowhere").execute(context())
 
-    def test_storage_error_of_the_first_look_is_left_to_the_trigger(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_storage_error_of_the_first_poll_is_left_to_the_trigger(self, monkeypatch: pytest.MonkeyPatch) -> None:
         filesystem = RecordingFileSystem()
         name = attach_store(monkeypatch, filesystem)
         filesystem.failures = 1
         handed = deferred(sensor(f"memory://{name}/t", storage_conn_id=name))
         assert cast(DeltaFeatureTrigger, handed.trigger).storage_conn_id == name
 
-    def test_catalog_managed_table_fails_at_the_first_look(self, tmp_path: Path) -> None:
+    def test_catalog_managed_table_fails_at_the_first_poll(self, tmp_path: Path) -> None:
         TableLog(tmp_path).commit(0, protocol("catalogManaged"), metadata())
         with pytest.raises(AirflowFailException, match="managed by a catalog"):
             sensor(tmp_path).execute(context())
@@ -256,7 +256,7 @@ class TestDeferrable:
         with pytest.raises(AirflowSkipException):
             sensor(plain_table.location, timeout=0, soft_fail=True).execute(context())
 
-    def test_refusal_of_the_first_look_is_a_skip_with_soft_fail(self, tmp_path: Path) -> None:
+    def test_refusal_of_the_first_poll_is_a_skip_with_soft_fail(self, tmp_path: Path) -> None:
         TableLog(tmp_path).commit(0, protocol("catalogManaged"), metadata())
         with pytest.raises(AirflowSkipException, match="managed by a catalog"):
             sensor(tmp_path, soft_fail=True).execute(context())

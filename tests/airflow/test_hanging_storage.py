@@ -21,7 +21,7 @@ from airflow_delta_provider.sensors.feature import DeltaFeatureSensor
 from airflow_delta_provider.triggers.feature import DeltaFeatureTrigger
 from airflow_delta_provider.watch import table_watch
 from airflow_delta_provider.watch.head_reader import ObjectStorageLog
-from airflow_delta_provider.watch.table_watch import SharedLook, TableWatch, answer_of
+from airflow_delta_provider.watch.table_watch import SharedPoll, TableWatch, answer_of
 from tests.airflow.table_logs import RecordingFileSystem, TableLog, append, attach_store, metadata, protocol
 from tests.airflow.test_feature_sensor import context, deferred
 
@@ -132,7 +132,7 @@ def test_sensor_of_a_storage_that_hangs_fails_in_time_and_may_be_retried(
     assert (store.questions, len(store.threads)) == (1, 1), "a poll does not ask again what was not answered yet"
 
 
-def test_retry_of_a_sensor_waits_for_the_look_that_hangs_already(
+def test_retry_of_a_sensor_waits_for_the_poll_that_hangs_already(
     monkeypatch: pytest.MonkeyPatch, answer: threading.Event
 ) -> None:
     store, name, table = hanging_table(monkeypatch, answer)
@@ -181,7 +181,7 @@ def test_connection_that_hangs_delays_no_other_sensor(
     assert asyncio.run(both())["status"] == "holds"
 
 
-def test_first_look_on_the_worker_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, answer: threading.Event) -> None:
+def test_first_poll_on_the_worker_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch, answer: threading.Event) -> None:
     _, name, table = hanging_table(monkeypatch, answer)
     waiting = DeltaFeatureSensor(task_id="wait", table=table, features="typeWidening", storage_conn_id=name)
     began = time.monotonic()
@@ -204,23 +204,23 @@ def test_poke_on_the_worker_fails_in_time(monkeypatch: pytest.MonkeyPatch, answe
         waiting.execute(context())
 
 
-def test_process_ends_while_a_look_hangs() -> None:
+def test_process_ends_while_a_poll_hangs() -> None:
     program = """
         import asyncio, threading, time
-        from airflow_delta_provider.watch.table_watch import SharedLook
+        from airflow_delta_provider.watch.table_watch import SharedPoll
 
-        async def look():
-            SharedLook(lambda: threading.Event().wait).begin(time.monotonic())
+        async def poll():
+            SharedPoll(lambda: threading.Event().wait).begin(time.monotonic())
             await asyncio.sleep(0.2)
 
-        asyncio.run(look())
-        SharedLook(lambda: threading.Event().wait).begin(time.monotonic())
+        asyncio.run(poll())
+        SharedPoll(lambda: threading.Event().wait).begin(time.monotonic())
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=60, check=False)
     assert ended.returncode == 0
 
 
-def test_sensors_of_one_table_share_each_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sensors_of_one_table_share_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     store = RecordingFileSystem()
     name = attach_store(monkeypatch, store)
     log = TableLog(f"/{name}/t", store)
@@ -257,15 +257,15 @@ def test_sensors_with_other_connections_share_nothing(monkeypatch: pytest.Monkey
     assert asyncio.run(both())["status"] == "holds"
 
 
-class TestSharedLook:
-    def test_look_that_began_in_time_does_for_all(self) -> None:
-        looks = SharedLook(lambda: lambda: object())
-        first = looks.begin(time.monotonic())
+class TestSharedPoll:
+    def test_poll_that_began_in_time_does_for_all(self) -> None:
+        polls = SharedPoll(lambda: lambda: object())
+        first = polls.begin(time.monotonic())
         began = time.monotonic()
-        assert looks.begin(began - 60).result(5) is first.result(5)
-        assert looks.begin(time.monotonic()).result(5) is not first.result(5)
+        assert polls.begin(began - 60).result(5) is first.result(5)
+        assert polls.begin(time.monotonic()).result(5) is not first.result(5)
 
-    def test_failure_is_everybodys_and_the_next_look_is_another(self) -> None:
+    def test_failure_is_everybodys_and_the_next_poll_is_another(self) -> None:
         answers = iter([OSError("away"), "seen"])
 
         def read() -> str:
@@ -274,15 +274,15 @@ class TestSharedLook:
                 raise found
             return found
 
-        looks = SharedLook(lambda: read)
+        polls = SharedPoll(lambda: read)
         since = time.monotonic()
         with pytest.raises(OSError, match="away"):
-            looks.begin(since).result(5)
+            polls.begin(since).result(5)
         with pytest.raises(OSError, match="away"):
-            looks.begin(since).result(5)
-        assert looks.begin(time.monotonic()).result(5) == "seen"
+            polls.begin(since).result(5)
+        assert polls.begin(time.monotonic()).result(5) == "seen"
 
-    def test_look_that_hangs_for_long_is_given_up_for_one_with_another_reader_later_and_later(
+    def test_poll_that_hangs_for_long_is_given_up_for_one_with_another_reader_later_and_later(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(table_watch, "GIVEN_UP_AFTER", 0.1)
@@ -293,23 +293,23 @@ class TestSharedLook:
             made.append(len(made))
             return (lambda number: lambda: blocked.wait() and number)(made[-1])
 
-        looks = SharedLook(new_reader)
-        hanging = {id(looks.begin(time.monotonic()))}
+        polls = SharedPoll(new_reader)
+        hanging = {id(polls.begin(time.monotonic()))}
         began = time.monotonic()
         while time.monotonic() - began < 1.0:
-            hanging.add(id(looks.begin(time.monotonic())))
+            hanging.add(id(polls.begin(time.monotonic())))
             time.sleep(0.01)
         assert 3 <= len(hanging) <= 4
         blocked.set()
-        assert looks.begin(0.0).result(5) == made[-1]
+        assert polls.begin(0.0).result(5) == made[-1]
 
     def test_cancelling_one_who_waits_cancels_no_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(table_watch, "run_in_thread", lambda look: threading.Timer(0.1, look).start())
+        monkeypatch.setattr(table_watch, "run_in_thread", lambda poll: threading.Timer(0.1, poll).start())
 
         async def wait_together() -> str:
-            looks = SharedLook(lambda: lambda: "seen")
-            first = asyncio.wrap_future(looks.begin(time.monotonic()))
-            second = asyncio.wrap_future(looks.begin(0.0))
+            polls = SharedPoll(lambda: lambda: "seen")
+            first = asyncio.wrap_future(polls.begin(time.monotonic()))
+            second = asyncio.wrap_future(polls.begin(0.0))
             first.cancel()
             return await second
 
@@ -321,11 +321,11 @@ class TestSharedLook:
         async def running() -> object:
             return asyncio.get_running_loop()
 
-        async def look() -> bool:
-            found = SharedLook(lambda: async_to_sync(running)).begin(time.monotonic())
+        async def poll() -> bool:
+            found = SharedPoll(lambda: async_to_sync(running)).begin(time.monotonic())
             return await asyncio.wrap_future(found) is asyncio.get_running_loop()
 
-        assert asyncio.run(look())
+        assert asyncio.run(poll())
 
 
 def test_spellings_of_one_table_are_one() -> None:
@@ -354,11 +354,11 @@ def test_table_that_changes_at_every_poll_is_not_listed_again(monkeypatch: pytes
 @pytest.mark.parametrize("moment", range(6))
 def test_cancellation_in_the_moment_of_the_answer_is_not_lost(moment: int) -> None:
     async def cancelled() -> bool:
-        look: Future[int] = Future()
-        look.set_running_or_notify_cancel()
-        waiting = asyncio.create_task(answer_of(look, 60))
+        poll: Future[int] = Future()
+        poll.set_running_or_notify_cancel()
+        waiting = asyncio.create_task(answer_of(poll, 60))
         await asyncio.sleep(0)
-        look.set_result(1)
+        poll.set_result(1)
         for _ in range(moment):
             await asyncio.sleep(0)
         took = waiting.cancel()

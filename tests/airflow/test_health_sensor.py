@@ -192,7 +192,7 @@ def test_state_path_lets_the_next_run_go_on(log: TableLog, tmp_path: Path) -> No
     assert sensor(log, state_path=str(state)).execute(context())["version"] == 1
 
 
-def test_storage_error_in_the_audit_counts_as_a_failed_look(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_storage_error_in_the_audit_counts_as_a_failed_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
 
     class Store(RecordingFileSystem):

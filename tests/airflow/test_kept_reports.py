@@ -43,7 +43,7 @@ from airflow_delta_provider.domain.report.report import Severity
 import datetime
 now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 tables = tuple(
-    TableReport.judged(t, Finding(
+    TableReport.of_findings(t, Finding(
         "RT15", Severity.ERROR, f"Row ids up to {n} were assigned before. " + "RESTORE it. " * 30, version=n,
         fingerprint=f"print of {n}", status=Status(STATUS), operation="MERGE", action="{" + "a" * 300,
     ), version=n)

@@ -206,7 +206,7 @@ def slow_table(monkeypatch: pytest.MonkeyPatch) -> tuple[RecordingFileSystem, Sl
 
 
 @pytest.mark.parametrize("lost", [None, 150])
-def test_first_look_at_a_long_log_asks_for_many_commits_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
+def test_first_poll_of_a_long_log_asks_for_many_commits_at_once(monkeypatch: pytest.MonkeyPatch, lost: int | None):
     inner, store, conn_id, log = slow_table(monkeypatch)
     for version in range(1, 300):
         log.commit(version, append())

@@ -17,7 +17,7 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 from airflow_delta_provider.sensors.paimon_row_tracking import PaimonRowTrackingSensor
 from airflow_delta_provider.triggers.paimon_snapshot import PaimonSnapshotTrigger
 from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError, MetadataFolder
-from airflow_delta_provider.watch.paimon import Newest, SnapshotReader
+from airflow_delta_provider.watch.paimon import NewestSnapshot, SnapshotReader
 from tests.airflow.test_feature_sensor import AirflowRescheduleException, StateStore, context, without_task_state
 from tests.tables.paimon.archive import table_of, unpack
 
@@ -170,7 +170,9 @@ def test_poll_of_an_unchanged_table_asks_for_two_files(table: Table, monkeypatch
     stamp = storage.stamp
     monkeypatch.setattr(storage, "stamp", lambda name: (asked.append(name), stamp(name))[1])
     assert (
-        reader.read() == first == Newest(2, json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"], True)
+        reader.read()
+        == first
+        == NewestSnapshot(2, json.loads((table.root / "snapshot/snapshot-2").read_text())["uuid"], True)
     )
     assert asked == ["snapshot-2", "snapshot-3"]
     monkeypatch.undo()

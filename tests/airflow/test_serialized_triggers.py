@@ -42,4 +42,4 @@ def test_what_an_earlier_version_serialized_still_waits(path: str, tmp_path: Pat
     kept, serialized = trigger.serialize()
     assert kept == f"airflow_delta_provider.triggers.{path}"
     assert {name: serialized[name] for name in arguments} == arguments  # later versions add arguments with defaults
-    assert trigger.watch().look() is None  # there is no table yet
+    assert trigger.watch().poll() is None  # there is no table yet

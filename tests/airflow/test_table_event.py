@@ -20,7 +20,7 @@ from airflow.serialization.serialized_objects import BaseSerialization
 from airflow_delta_provider.triggers import table_event, table_poll
 from airflow_delta_provider.triggers.table_event import DeltaTableEventTrigger, TriggerArgumentError
 from airflow_delta_provider.triggers.table_poll import ticks
-from airflow_delta_provider.triggers.table_trigger import next_look
+from airflow_delta_provider.triggers.table_trigger import next_poll
 from airflow_delta_provider.watch import log_follower
 from tests.airflow.table_logs import (
     REAL_TABLES,
@@ -118,9 +118,9 @@ class Polls:
     def __init__(self) -> None:
         self.begun = 0
 
-    def next_look(self, *args: Any) -> float:
+    def next_poll(self, *args: Any) -> float:
         self.begun += 1
-        return next_look(*args)
+        return next_poll(*args)
 
     async def go_by(self, seconds: float) -> None:
         """Wait so long, and further until a poll that began meanwhile has been dealt with, if that takes no more than
@@ -156,7 +156,7 @@ def told(made: DeltaTableEventTrigger, *happenings: Happening, seconds: float = 
             await listening
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(table_poll, "next_look", polls.next_look)
+        patch.setattr(table_poll, "next_poll", polls.next_poll)
         asyncio.run(play())
     return events
 
@@ -609,7 +609,7 @@ class TestSharing:
         self, log: TableLog, store: Store, on: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made, polls = 0, Polls()
-        monkeypatch.setattr(table_poll, "next_look", polls.next_look)
+        monkeypatch.setattr(table_poll, "next_poll", polls.next_poll)
 
         def change() -> None:
             nonlocal made

@@ -66,7 +66,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Iterator[Services]:
 
 def reported(*findings: Finding, owner: str | None = "sales", verdict: Verdict | None = None) -> TableReport:
     evidence = {} if owner is None else {"owner": owner}
-    found = TableReport.judged("s3://lake/orders", *findings, version=9, evidence=evidence)
+    found = TableReport.of_findings("s3://lake/orders", *findings, version=9, evidence=evidence)
     return found if verdict is None else replace(found, verdict=verdict)
 
 

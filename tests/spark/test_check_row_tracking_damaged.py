@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.report.report import Verdict, judge
+from airflow_delta_provider.domain.report.report import Verdict, verdict_of
 from airflow_delta_provider.domain.request.check_options import LEVELS
 from tests.tables import log
 from tests.tables import row_tracking_bad_files as bad_files
@@ -71,7 +71,7 @@ OTHERWISE = [
 
 def assert_found(report, code, files=()):
     assert {finding.code for finding in report.findings} == {code}
-    assert report.verdict is judge([RULES[code].severity])
+    assert report.verdict is verdict_of([RULES[code].severity])
     said = " ".join(f"{finding.path} {finding.message}" for finding in report.findings)
     for file in files:
         assert file in said

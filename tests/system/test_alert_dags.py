@@ -29,7 +29,7 @@ class Tables:
 
     def say(self, *findings: Finding, **known: Any) -> None:
         """Give the findings to the first table; the second one passes."""
-        document = report(*findings, others=(TableReport.judged(RETURNS, version=3),), **known)
+        document = report(*findings, others=(TableReport.of_findings(RETURNS, version=3),), **known)
         (self._folder / "report.json").write_text(json.dumps(document.to_json()))
 
     def run(self, dag_id: str) -> tuple[list[str], list[Mail]]:
@@ -129,7 +129,7 @@ def test_next_audit_is_told_of_which_reports_people_were_told(tables: Tables, da
 
 
 def test_every_mapped_task_tells_its_own_table_by_the_same_notifier(tables: Tables) -> None:
-    others = (TableReport.judged(RETURNS, finding("RT05")),)
+    others = (TableReport.of_findings(RETURNS, finding("RT05")),)
     document = JobReport.to_json(report(finding("RT08"), others=others))
     (tables._folder / "report.json").write_text(json.dumps(document))
     states, mails = tables.run("mapped_alerts")

@@ -22,14 +22,14 @@ _DAGS = Path(__file__).parent / "dags"
 #: What the job does, with findings from a file: compares, remembers table after table, and reports.
 _JOB = """
 from pathlib import Path
-from airflow_delta_provider.domain.report.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import ReportedFindings
 from airflow_delta_provider.domain.report.report import Finding
 
 tables, state = [], Path(request["options"]["state_path"])
 for table in request["tables"]:
     file = state / f"{Path(table).name}.json"
     kept = json.loads(file.read_text()) if file.exists() else None
-    known = Reported.from_json(kept["reported"]) if kept else Reported()
+    known = ReportedFindings.from_json(kept["reported"]) if kept else ReportedFindings()
     before = [Finding.from_json(wire) for wire in kept["findings"]] if kept else []
     found = [Finding.from_json(wire) for wire in json.loads((Path(table) / "findings.json").read_text())]
     compared = known.received(request["received"], table).compare(found, before)
@@ -39,7 +39,7 @@ for table in request["tables"]:
     file.with_suffix(".new").write_text(json.dumps(remembered))
     file.with_suffix(".new").replace(file)
     time.sleep(0.3)
-    tables.append(TableReport.judged(table, *told, receipt=request["receipt"] if reported.pending else None))
+    tables.append(TableReport.of_findings(table, *told, receipt=request["receipt"] if reported.pending else None))
 now = "2026-01-01T00:00:00.000+00:00"
 send("report", JobReport("audit", now, now, tuple(tables), {}).to_json())
 """

@@ -1,4 +1,4 @@
-"""A built table's history cut and edited: what a log says is changed without touching its data files."""
+"""A built table's history cut and edited: what a log says is changed without replay_tail its data files."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
-from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.range_audit import RangeAudit
 from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
@@ -72,21 +72,21 @@ def content_of(actions: Actions) -> bytes:
     return "".join(f"{json.dumps(action)}\n" for action in actions).encode()
 
 
-def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAudit, Judging]:
+def audit_of(storage: Kept, memory: AuditState | None = None) -> tuple[HistoryAudit, RangeAudit]:
     """Audit a log, from where an earlier audit ended."""
     log = open_log(storage, "file:/t")
     names = log.list_names()
     last = max(int(name[:20]) for name in names if name[:20].isdecimal())
-    judging = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
-    return judging.judge(find_version_range(names, last)) if memory is None else judging.go_on(memory, last), judging
+    run = RangeAudit(log, names, "t", Timings(), silent, TimeBudget(None))
+    return run.run(find_version_range(names, last)) if memory is None else run.go_on(memory, last), run
 
 
-def told(storage: Kept, memory: AuditState | None = None) -> tuple[list[Finding], AuditState, Judging]:
+def told(storage: Kept, memory: AuditState | None = None) -> tuple[list[Finding], AuditState, RangeAudit]:
     """Audit a log; return the findings, what is remembered, and how they came about."""
-    audit, judging = audit_of(storage, memory)
+    audit, run = audit_of(storage, memory)
     findings = audit.findings()
-    kept = AuditState.of(audit.state(), audit.commit_info, findings, "log", judging.facts(audit))
-    return findings, AuditState.from_json(json.loads(json.dumps(kept.to_json()))), judging
+    kept = AuditState.of(audit.state(), audit.commit_info, findings, "log", run.facts(audit))
+    return findings, AuditState.from_json(json.loads(json.dumps(kept.to_json()))), run
 
 
 def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
@@ -99,7 +99,7 @@ def audited_in_parts(commits: Sequence[Actions], *ends: int) -> list[Finding]:
 
 
 def verdict(findings: Sequence[Finding]) -> Verdict:
-    return TableReport.judged("t", *findings, version=0).verdict
+    return TableReport.of_findings("t", *findings, version=0).verdict
 
 
 def seen(findings: Iterable[Finding], since: int) -> set[Seen]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
-from airflow_delta_provider.domain.audit.saved_state import StandingViolation
+from airflow_delta_provider.domain.audit.saved_state import OpenViolation
 from airflow_delta_provider.domain.audit.violation import Key, key_of, shown_action, worded
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.actions.files import check_partial_rewrite, may_replace_partitions
@@ -125,7 +125,7 @@ class FileFindings:
         """Report findings about the files of that state, which no earlier audit has checked."""
         self._take(state, self._tracking.check_files(state))
 
-    def restore_saved(self, violation: StandingViolation) -> None:
+    def restore_saved(self, violation: OpenViolation) -> None:
         """Restore a finding of an earlier audit, if only the files themselves show whether it is still open."""
         finding = violation.finding
         rule = rule_of(finding)

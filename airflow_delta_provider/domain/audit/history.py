@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from airflow_delta_provider.domain.audit.change_judge import ChangeJudge
+from airflow_delta_provider.domain.audit.change_audit import ChangeAudit
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
 from airflow_delta_provider.domain.audit.fast_path.open_fields import NOTHING_OPEN, open_fields
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import RoutineCommit
 from airflow_delta_provider.domain.audit.file_findings import FileFindings
-from airflow_delta_provider.domain.audit.known_files import LiveCounts
+from airflow_delta_provider.domain.audit.file_records import LiveCounts
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.past import PastLog
-from airflow_delta_provider.domain.audit.restore_detection import Restorations
-from airflow_delta_provider.domain.audit.routine_judge import FastPath
+from airflow_delta_provider.domain.audit.restore_detection import RestoreDetector
+from airflow_delta_provider.domain.audit.routine_audit import FastPath
 from airflow_delta_provider.domain.audit.row_tracking import (
     RowTrackingAudit,
 )
-from airflow_delta_provider.domain.audit.saved_state import HistoryFacts, LiveFiles, StandingViolation
-from airflow_delta_provider.domain.audit.transition_judge import HEAD, TRACKING, TransitionJudge
+from airflow_delta_provider.domain.audit.saved_state import HistoryFacts, LiveFiles, OpenViolation
+from airflow_delta_provider.domain.audit.transition_audit import HEAD, TRACKING, TransitionAudit
 from airflow_delta_provider.domain.audit.violation import still_open_by
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.metadata.state import no_metadata
@@ -60,7 +60,7 @@ class HistoryAudit:
         log: PastLog | None = None,
         *,
         known: bool = False,
-        recalled: Sequence[StandingViolation] = (),
+        recalled: Sequence[OpenViolation] = (),
         missed: TableState | None = None,
         previous: Commit | None = None,
         follow: Callable[[RowMoves], None] | None = None,
@@ -72,14 +72,14 @@ class HistoryAudit:
         self.knows_files = base is None or base.files is not None
         """True if all live files are known."""
         self._violations = Violations()
-        self._restorations = Restorations(self._log, begun_late)
-        self._changes = ChangeJudge(self._log)
+        self._restorations = RestoreDetector(self._log, begun_late)
+        self._changes = ChangeAudit(self._log)
         fields = open_fields() if shortcuts else NOTHING_OPEN
         self._shortcuts = bool(fields.in_lines)
         self._tracking = RowTrackingAudit(self._log, begun_late, follow, shortcuts=fields.commits)
         self._files = LiveFileTracker(self._log, begun_late)
         self._fast_path = FastPath(fields, self._violations, self._files, self._restorations, self._tracking)
-        self._judge = TransitionJudge(
+        self._transitions = TransitionAudit(
             self._log,
             self._violations,
             self._restorations,
@@ -102,7 +102,7 @@ class HistoryAudit:
             self._begin_late(base)
             if missed is not None:
                 self._violations.gone_meanwhile({path for path, _ in base.files or ()}, base.version)
-                self._violations.look_again(as_one_commit(missed, base))
+                self._violations.close_fixed(as_one_commit(missed, base))
             if missed is not None or not recalled:
                 self._file_findings.observe_first(base)
             if known:
@@ -184,7 +184,7 @@ class HistoryAudit:
             effect = self._fast_path.effect(commit, lines, self._replay)
         if self._replay.is_complete:
             transition = apply_commit(self._replay, commit, values, self._previous)
-            self._judge.judge(transition, self._replay.files, actions)
+            self._transitions.check(transition, self._replay.files, actions)
             if transition.changes_head:
                 self.events = self.events.and_then(events_of(transition))
         else:
@@ -266,12 +266,12 @@ class HistoryAudit:
         except BrokenLogError:
             found = (self._replay.has_protocol, no_protocol), (self._replay.has_metadata, no_metadata)
             for finding in (missing(self._version) for is_there, missing in found if not is_there):
-                self._violations.look(finding.code, self._version, [finding])
+                self._violations.update(finding.code, self._version, [finding])
             return self._violations.findings()
         self._file_findings.report(state)
         return self._violations.findings()
 
-    def look_at_files(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
+    def add_file_findings(self, found: Iterable[Finding], rows_of: RowCount, *, whole: bool = True) -> None:
         """Record all findings about the live files after the last commit; earlier ones are not recalled.
 
         :param rows_of: number of rows of each file, which decides from now on which row ids the files assign
@@ -283,7 +283,7 @@ class HistoryAudit:
     def _live(self) -> LiveFiles | None:
         return self._files.live(len(self._replay.files), known=self.knows_files)
 
-    def _recall(self, violation: StandingViolation, base: TableState | None) -> None:
+    def _recall(self, violation: OpenViolation, base: TableState | None) -> None:
         finding = violation.finding
         self._file_findings.restore_saved(violation)
         if violation.of_state and self.knows_files:
@@ -299,20 +299,20 @@ class HistoryAudit:
                 aspect = TRACKING if rule.family is ROW_TRACKING else HEAD
             else:
                 still_open = self._changes.recall(finding, base, before)
-        compares = aspect is not None or (still_open is not None and ChangeJudge.compares(finding))
+        compares = aspect is not None or (still_open is not None and ChangeAudit.compares(finding))
         self._violations.recall(violation, aspect, still_open, before if compares else None)
 
     def _begin_late(self, base: TableState) -> None:
         self._file_findings.start_from(base)
-        self._judge.begin(base, lambda: {"at_or_before": True, "version": base.version}, ())
+        self._transitions.begin(base, lambda: {"at_or_before": True, "version": base.version}, ())
 
     def _take_first(self, commit: Commit, values: list[ActionValue], actions: Sequence[Action]) -> None:
         """Take the commit that creates the table, or one before the table has protocol and metadata."""
         transition = apply_first(self._replay, commit, values, self._previous)
         there = self._replay.has_protocol, self._replay.has_metadata
-        self._judge.judge_first(commit, there, actions)
+        self._transitions.check_first(commit, there, actions)
         if transition is not None:
             state = self.state()
             self.events = self.events.and_then([first_event(commit, state)])
-            self._judge.begin(state, lambda: commit.provenance, actions)
-            self._judge.judge_creation(transition, actions)
+            self._transitions.begin(state, lambda: commit.provenance, actions)
+            self._transitions.check_creation(transition, actions)

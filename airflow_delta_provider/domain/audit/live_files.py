@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change, Effect
-from airflow_delta_provider.domain.audit.known_files import NO_FILES, LiveCounts
+from airflow_delta_provider.domain.audit.file_records import NO_FILES, LiveCounts
 from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, PastLog
 from airflow_delta_provider.domain.audit.saved_state import LiveFiles
 from airflow_delta_provider.domain.checks.actions.partition_values import (

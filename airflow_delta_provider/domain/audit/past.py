@@ -137,7 +137,7 @@ class EarlierStates:
         there = (self._files, self._metadata)
         self._moved = there != here
         seen = self._seen.get(there)
-        version = self._look(seen, transition.after)
+        version = self._newest_match(seen, transition.after)
         self._note(there, transition.after, transition.after.version)
         return version
 
@@ -158,16 +158,16 @@ class EarlierStates:
         lowest = self._highest if seen is None else min(seen.lowest, self._highest)
         self._seen[there] = _Seen.of(lowest, state, version, seen)
 
-    def look_back(self, earlier: EarlierStates, after: TableState) -> int | None:
+    def latest_equal_version(self, earlier: EarlierStates, after: TableState) -> int | None:
         """Return the newest version with the present state in an earlier part of the history; None if there is none.
 
         :param after: the state after the last commit
         """
         if self._is_partial:
             raise AllFilesNeededError("a state is compared with earlier ones")
-        return self._look(earlier._seen.get((self._files, self._metadata)), after)
+        return self._newest_match(earlier._seen.get((self._files, self._metadata)), after)
 
-    def _look(self, seen: _Seen | None, after: TableState) -> int | None:
+    def _newest_match(self, seen: _Seen | None, after: TableState) -> int | None:
         if seen is None:
             self.had_protocol = self.had_identity = False
             return None

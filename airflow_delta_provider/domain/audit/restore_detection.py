@@ -15,7 +15,7 @@ Matters = Callable[[Transition], bool]
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreResult:
     """The result of a commit that may return to an earlier version.
 
     :param version: newest earlier version whose metadata and files it leads to; None if there is none
@@ -32,7 +32,7 @@ class Restored:
 
 def restored_by(
     transition: Transition, live: Mapping[FileKey, LiveFile], states: EarlierStates, log: PastLog, *, begun_late: bool
-) -> Restored:
+) -> RestoreResult:
     """Return the effect of a commit that may restore an earlier version, even one before the first audited version.
 
     :param live: the files after the commit
@@ -41,20 +41,22 @@ def restored_by(
     """
     known = states.take(transition)
     if not (transition.commit.protocols or transition.commit.metadata):
-        return Restored(known, states.had_protocol, states.had_identity)
+        return RestoreResult(known, states.had_protocol, states.had_identity)
     named = _named(transition) if known is None and begun_late else None
     if named is None:
-        return Restored(known, states.had_protocol, states.had_identity)
+        return RestoreResult(known, states.had_protocol, states.had_identity)
     then = log.state_at(named)
     if then is None:
-        return Restored(unknown_version=named)
+        return RestoreResult(unknown_version=named)
     after = replace(transition.after, files=live)
     if not leads_back(then, after):
-        return Restored()
-    return Restored(named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata))
+        return RestoreResult()
+    return RestoreResult(
+        named, then.protocol == after.protocol, identity_of(then.metadata) == identity_of(after.metadata)
+    )
 
 
-class Restorations:
+class RestoreDetector:
     """Finds the commits that return to earlier versions; takes all commits, oldest first.
 
     :param begun_late: whether there were versions before the first one that it takes
@@ -66,12 +68,12 @@ class Restorations:
         self._states = EarlierStates()
         self._first = -1
         self._earlier: EarlierStates | None = None
-        self._has_looked = False
+        self._has_read = False
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files."""
         self._states.begin(state)
-        self._first, self._has_looked = state.version, False
+        self._first, self._has_read = state.version, False
 
     def resume(self) -> None:
         """Note that commits were skipped."""
@@ -85,7 +87,7 @@ class Restorations:
         """
         self._states.change_files(change.added, change.gone, version, state)
 
-    def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> Restored:
+    def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> RestoreResult:
         """Record a commit. Return the version that it restores, if any, with details.
 
         Versions before the first are read again only if that matters, as far as the log has them.
@@ -97,12 +99,12 @@ class Restorations:
         is_change = transition.commit.protocols or transition.commit.metadata
         if not (self._begun_late and is_change) or restored.version is not None or not matters(transition):
             return restored
-        if not self._has_looked:
-            self._earlier, self._has_looked = self._log.states_up_to(self._first), True
-        version = None if self._earlier is None else self._states.look_back(self._earlier, transition.after)
+        if not self._has_read:
+            self._earlier, self._has_read = self._log.states_up_to(self._first), True
+        version = None if self._earlier is None else self._states.latest_equal_version(self._earlier, transition.after)
         if version is None:
             return restored
-        return Restored(version, self._states.had_protocol, self._states.had_identity)
+        return RestoreResult(version, self._states.had_protocol, self._states.had_identity)
 
 
 def _named(transition: Transition) -> int | None:

@@ -15,9 +15,15 @@ from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     are_ids_in_order,
 )
 from airflow_delta_provider.domain.audit.past import PastLog
-from airflow_delta_provider.domain.audit.restore_detection import Restored
+from airflow_delta_provider.domain.audit.restore_detection import RestoreResult
 from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
-from airflow_delta_provider.domain.audit.violation import Detected, Violation, key_of, sound_before, still_open_after
+from airflow_delta_provider.domain.audit.violation import (
+    DetectedViolation,
+    Violation,
+    key_of,
+    sound_before,
+    still_open_after,
+)
 from airflow_delta_provider.domain.audit.violations import Violations
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MOST_FINDINGS
@@ -100,7 +106,7 @@ class RowTrackingAudit:
         """Note that commits were skipped."""
         self._begun_late = True
 
-    def observe_state(self, state: TableState) -> list[Detected]:
+    def observe_state(self, state: TableState) -> list[DetectedViolation]:
         """Return violations of a state's properties and domain. A lost mark must come back high enough.
 
         :param state: the state with its files
@@ -112,7 +118,7 @@ class RowTrackingAudit:
             return []  # only the mark differs
         if state.metadata.readable_columns is None:
             return []
-        found = [Detected(finding) for finding in check_state(state, state.row_tracking)]
+        found = [DetectedViolation(finding) for finding in check_state(state, state.row_tracking)]
         if not any(map(_is_lost_mark, found)):
             self._sound = None if found or not has_mark else state
             return found
@@ -137,9 +143,9 @@ class RowTrackingAudit:
         self,
         transition: Transition,
         again: Mapping[str, RowIds | None],
-        restored: Restored,
+        restored: RestoreResult,
         healed: Sequence[Violation],
-    ) -> Iterator[Detected]:
+    ) -> Iterator[DetectedViolation]:
         """Apply a commit. Yield its violations.
 
         :param again: removed paths that it adds again, with their earlier ids
@@ -174,7 +180,7 @@ class RowTrackingAudit:
             ):
                 continue
             if key_of(finding) not in repaired:
-                yield Detected(finding, still_open_after(finding, transition))
+                yield DetectedViolation(finding, still_open_after(finding, transition))
 
     def take_routine(self, version: int, change: Change, marks: Sequence[DomainMetadata], head: TableState) -> bool:
         """Apply a commit and return True, unless its row ids must be checked one by one.
@@ -199,7 +205,7 @@ class RowTrackingAudit:
         return True
 
     def _with_earlier_ids(
-        self, transition: Transition, again: Mapping[str, RowIds | None], restored: Restored
+        self, transition: Transition, again: Mapping[str, RowIds | None], restored: RestoreResult
     ) -> Transition:
         """Return a commit with the earlier ids of the files that it adds again."""
         commit = transition.commit
@@ -218,10 +224,10 @@ class RowTrackingAudit:
         state = self._log.state_at(version)
         return {} if state is None else {file.path: file.row_ids for file in state.live_files}
 
-    def apply_first(self, transition: Transition) -> Iterator[Detected]:
+    def apply_first(self, transition: Transition) -> Iterator[DetectedViolation]:
         """Yield the violations of the commit that creates the table: there were no row ids before it."""
         for finding in (*check_commit(transition, ()), *check_history(transition)):
-            yield Detected(finding, still_open_after(finding, transition))
+            yield DetectedViolation(finding, still_open_after(finding, transition))
 
     def check_enabling(self, transition: Transition, state: TableState) -> Iterator[Finding]:
         """Yield findings about all files, if a commit enables row tracking.
@@ -288,7 +294,7 @@ class RowTrackingAudit:
         return max((one.path, other.path), key=lambda path: versions.get(path, -1))
 
 
-def _is_lost_mark(detected: Detected) -> bool:
+def _is_lost_mark(detected: DetectedViolation) -> bool:
     return detected.finding.code == NO_HIGH_WATER_MARK.code
 
 

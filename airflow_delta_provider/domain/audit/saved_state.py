@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.audit.known_files import KnownFiles, LiveCounts
+from airflow_delta_provider.domain.audit.file_records import FileRecords, LiveCounts
 from airflow_delta_provider.domain.checks.column_mapping.names import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.checkpoints import INCOMPLETE_CHECKPOINT
 from airflow_delta_provider.domain.checks.log.checksums import WRONG_POINTER
@@ -25,7 +25,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata, PhysicalPath
 from airflow_delta_provider.domain.delta.partial_files import known_files, other_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import ReportedFindings
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status
 
 #: Maximum number of files saved per violation.
@@ -37,7 +37,7 @@ _OTHERS = ""
 
 
 @dataclass(frozen=True)
-class StandingViolation:
+class OpenViolation:
     """A violation that is open.
 
     :param finding: the finding of the commit that broke the rule, with its fingerprint
@@ -62,7 +62,7 @@ class StandingViolation:
         before: TableState | None = None,
         *,
         of_state: bool = False,
-    ) -> StandingViolation:
+    ) -> OpenViolation:
         """Return a violation to save.
 
         :param paths: all files that are wrong, if known; otherwise the file that the finding names
@@ -86,7 +86,7 @@ class StandingViolation:
         return wire
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any], states: Mapping[int, TableState]) -> StandingViolation:
+    def from_json(cls, wire: Mapping[str, Any], states: Mapping[int, TableState]) -> OpenViolation:
         """Read a saved violation.
 
         :param states: saved states by version
@@ -114,7 +114,7 @@ class LiveFiles:
 
     number: int
     size: int
-    known: KnownFiles | None = None
+    known: FileRecords | None = None
     counts: LiveCounts | None = None
 
     def and_also(self, number: int, size: int, counts: LiveCounts | None) -> LiveFiles:
@@ -154,7 +154,7 @@ class LiveFiles:
         return cls(
             number,
             int(wire["size"]),
-            None if known is None else KnownFiles.from_json(known, number),
+            None if known is None else FileRecords.from_json(known, number),
             None if counts is None else LiveCounts.from_json(counts),
         )
 
@@ -188,7 +188,7 @@ class HistoryFacts:
     checkpoint: int | None = None
     checksum: int | None = None
     compaction: int | None = None
-    standing: tuple[StandingViolation, ...] = ()
+    standing: tuple[OpenViolation, ...] = ()
     events: HistoryEvents | None = None
 
     def knows_checkpoint(self, version: int) -> bool:
@@ -239,7 +239,7 @@ class HistoryFacts:
             _integer(wire.get("checkpoint")),
             _integer(wire.get("checksum")),
             _integer(wire.get("compaction")),
-            tuple(StandingViolation.from_json(violation, states) for violation in wire["standing"]),
+            tuple(OpenViolation.from_json(violation, states) for violation in wire["standing"]),
             None if events is None else HistoryEvents.from_json(events),
         )
 
@@ -298,7 +298,7 @@ class AuditState:
     commit_info: Mapping[str, Any]
     findings: tuple[Finding, ...]
     level: str
-    reported: Reported = field(default_factory=Reported)
+    reported: ReportedFindings = field(default_factory=ReportedFindings)
     facts: HistoryFacts | None = None
 
     @property
@@ -325,11 +325,11 @@ class AuditState:
         return cls(replace(state, files=None), commit_info, kept, level, facts=facts)
 
     @property
-    def standing(self) -> tuple[StandingViolation, ...]:
+    def standing(self) -> tuple[OpenViolation, ...]:
         """The violations that were open: those saved with all details, then those known only from their findings."""
         known = () if self.facts is None else self.facts.standing
         one_by_one = {violation.finding.fingerprint for violation in known}
-        others = (StandingViolation.of(f) for f in self.findings if f.fingerprint not in one_by_one)
+        others = (OpenViolation.of(f) for f in self.findings if f.fingerprint not in one_by_one)
         return tuple(v for v in (*known, *others) if v.finding.code != HISTORY_NOT_KEPT.code)
 
     def begin(self, earliest: int) -> int:
@@ -342,10 +342,10 @@ class AuditState:
             findings
         """
         found = (violation.finding for violation in self.standing)
-        versions = [f.version - 1 for f in found if f.version is not None and _is_judged_anew(f)]
+        versions = [f.version - 1 for f in found if f.version is not None and _is_checked_again(f)]
         return min((version for version in versions if version >= earliest), default=self.version)
 
-    def recalled(self, begin: int, names: Collection[str]) -> list[StandingViolation]:
+    def recalled(self, begin: int, names: Collection[str]) -> list[OpenViolation]:
         """Return the violations that auditing again does not report, but that may still be open.
 
         :param begin: version after which commits are audited
@@ -384,7 +384,7 @@ class AuditState:
             facts = None if "facts" not in wire else HistoryFacts.from_json(wire["facts"])
             # States from before receipts existed count as received.
             known = wire.get("reported")
-            reported = Reported.of(findings) if known is None else Reported.from_json(known)
+            reported = ReportedFindings.of(findings) if known is None else ReportedFindings.from_json(known)
             return cls(state, dict(wire["commit_info"]), findings, str(wire["level"]), reported, facts)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             if isinstance(error, BrokenStateError):
@@ -413,7 +413,7 @@ def _may_stand(finding: Finding, names: Collection[str]) -> bool:
     return directory != "_delta_log" or (name in names) != (finding.code == GAP.code)
 
 
-def _is_judged_anew(finding: Finding) -> bool:
+def _is_checked_again(finding: Finding) -> bool:
     if finding.at_or_before or _needs_more(finding) or finding.code == MALFORMED_NAME.code:
         return False
     return (

@@ -63,7 +63,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Detected:
+class DetectedViolation:
     """A violation, as the check of a commit returns it.
 
     :param still_open: check whether it is still open after a later commit; None if only the removal of its file can

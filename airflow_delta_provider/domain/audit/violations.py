@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from airflow_delta_provider.domain.audit.saved_state import StandingViolation
+from airflow_delta_provider.domain.audit.saved_state import OpenViolation
 from airflow_delta_provider.domain.audit.violation import (
     Before,
     Key,
@@ -110,7 +110,7 @@ class Violations:
         if time is not None:
             self._times[version] = time
 
-    def look(
+    def update(
         self,
         aspect: str,
         version: int,
@@ -202,14 +202,14 @@ class Violations:
 
     def recall(
         self,
-        recalled: StandingViolation,
+        recalled: OpenViolation,
         aspect: str | None,
         still_open: StillOpen | None = None,
         before: Before | None = None,
     ) -> None:
         """Record a violation that an earlier audit saved.
 
-        :param aspect: aspect of the state that :meth:`look` will check, if the violation is about one
+        :param aspect: aspect of the state that :meth:`update` will check, if the violation is about one
         """
         finding = recalled.finding
         key: Violated = (key_of(finding), finding.version if aspect is None else None)
@@ -264,7 +264,7 @@ class Violations:
         """Return True if a commit that changes neither protocol, metadata nor wrong files may fix an open violation."""
         return self._waiting > 0 or self._changes > 0
 
-    def look_again(self, transition: Transition) -> list[Violation]:
+    def close_fixed(self, transition: Transition) -> list[Violation]:
         """Close the violations that a commit fixes. Return them."""
         healed = []
         for key, violation in list(self._standing.items()):
@@ -324,7 +324,7 @@ class Violations:
         """Return True if violations of single files are open."""
         return bool(self._paths)
 
-    def standing(self) -> tuple[StandingViolation, ...]:
+    def standing(self) -> tuple[OpenViolation, ...]:
         """Return the open violations one by one, the worst first.
 
         Those that are reported as one may be incomplete: at most ``_MOST_ALIKE`` of them are kept.
@@ -333,12 +333,12 @@ class Violations:
         first, more = [group[0] for group in groups], [other for group in groups for other in group[1:]]
         return tuple(map(self._remembered_as, (*first, *more[:_MOST_ALIKE])))
 
-    def _remembered_as(self, violation: Violation) -> StandingViolation:
+    def _remembered_as(self, violation: Violation) -> OpenViolation:
         finding = replace(violation.finding, fingerprint=self._fingerprint(violation.finding))
         before = None if violation.before is None else violation.before()
         details = None if violation.still_open is None else violation.still_open.details
         state = None if before is None else replace(before, files=None)
-        return StandingViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
+        return OpenViolation.of(finding, violation.paths, details, state, of_state=violation.of_state)
 
     def findings(self) -> list[Finding]:
         """Return the open findings, the worst first, then the fixed ones; each with its fingerprint and cause."""

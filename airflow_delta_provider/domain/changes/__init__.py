@@ -4,7 +4,7 @@
 - ``plan.py``: plans of steps.
 - ``enable_features.py``, ``drop_features.py``, ``widen_types.py``, ``usage_tracking.py``, ``alter_columns``,
   ``disable_mapping``: one kind of change each.
-- ``own_commit.py``: the actions of commits that this provider writes itself.
+- ``provider_commit.py``: the actions of commits that this provider writes itself.
 - ``expected_protocol.py``, ``preflight.py``, ``lockouts.py``: the protocol after a plan, and the engines it locks
   out.
 

@@ -147,7 +147,7 @@ def verify_enabled(options: EnableFeatureOptions, state: TableState) -> tuple[Fi
     )
 
 
-def looks_at_files(options: EnableFeatureOptions) -> bool:
+def reads_files(options: EnableFeatureOptions) -> bool:
     """Return True if planning and verifying need the live files: row tracking assigns ids to each."""
     features = [feature_named(name) for name in options.features]
     features += [feature for name in options.properties for feature in enabled_by(name)]

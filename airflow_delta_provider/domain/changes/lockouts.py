@@ -53,7 +53,7 @@ def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers:
     :param before: current demands of the table, whose lock-outs are left out; None to report all lock-outs
     :param after: demands after the change, or the current ones if there is no change
     """
-    found = [finding for subject in _subjects(fleet, writers) for finding in _judge(subject, before, after)]
+    found = [finding for subject in _subjects(fleet, writers) for finding in _lockouts_of(subject, before, after)]
     found += _unidentified(fleet, writers, before, after)
     return tuple(sorted(found, key=_weight))
 
@@ -288,7 +288,7 @@ def _subjects(fleet: TableFleet, writers: RecentWriters) -> list[_Subject]:
 
 
 @on_demand(READ_LOCKED, WRITE_LOCKED, SILENT_WRONG_RESULTS, UNKNOWN_SUPPORT)
-def _judge(subject: _Subject, before: Demands | None, after: Demands) -> Iterator[Finding]:
+def _lockouts_of(subject: _Subject, before: Demands | None, after: Demands) -> Iterator[Finding]:
     """Yield findings about an engine: first for accesses that it must keep, then for its others."""
     reasons = _reasons(subject, before, after)
     needed = tuple(reason for reason in reasons if reason.access in subject.must)

@@ -208,7 +208,7 @@ class Preflight:
 
 
 @dataclass(frozen=True)
-class Cleared:
+class CheckedPlan:
     """A plan after its preflight.
 
     :param plan: the plan, with notes about engines that it locks out or may lock out
@@ -224,7 +224,7 @@ class Cleared:
 
 def with_lockouts(
     plan: Plan, refusals: Sequence[Finding], preflight: Preflight, accepted: Collection[str] = ()
-) -> Cleared:
+) -> CheckedPlan:
     """Return the plan and its refusals, with the locked-out engines named in them.
 
     :param accepted: names of kept engines whose unknown support the request accepts
@@ -239,7 +239,7 @@ def with_lockouts(
             undecided.append(_to_accept(finding) if member.declared else finding)
     forbidden = tuple(finding for _, finding in preflight.kept if finding.code != UNKNOWN_SUPPORT.code)
     noted = replace(plan, notes=(*plan.notes, *sentences, *notes))
-    return Cleared(noted, (*named, *forbidden), tuple(undecided))
+    return CheckedPlan(noted, (*named, *forbidden), tuple(undecided))
 
 
 def _to_accept(finding: Finding) -> Finding:

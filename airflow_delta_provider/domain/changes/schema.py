@@ -46,7 +46,7 @@ def random_name() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Naming:
+class NewPhysicalNames:
     """The physical names that one commit assigns to the columns that it adds.
 
     RFC Column Mapping Usage Tracking, Writer Requirements for Column Mapping. If no column was ever dropped or renamed,
@@ -134,7 +134,7 @@ class Mapper:
     :param max_column_id: highest id ever assigned; it grows with each column
     """
 
-    def __init__(self, naming: Naming, max_column_id: int) -> None:
+    def __init__(self, naming: NewPhysicalNames, max_column_id: int) -> None:
         self._naming = naming
         self.max_column_id = max_column_id
 

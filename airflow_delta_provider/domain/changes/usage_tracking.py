@@ -13,17 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.plan import alteration_plan, resolve_allowed
-from airflow_delta_provider.domain.changes.own_commit import (
-    Stamp,
+from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_not_tracked, check_tracked, is_tracked
+from airflow_delta_provider.domain.changes.provider_commit import (
+    CommitIdentity,
     check_first_commit,
     check_writable,
     commit_info,
     lines_of,
 )
-from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_not_tracked, check_tracked, is_tracked
 from airflow_delta_provider.domain.changes.schema import (
     Mapper,
-    Naming,
+    NewPhysicalNames,
     PastColumns,
     SchemaText,
     added,
@@ -230,7 +230,7 @@ def alter_tracked(
     used = alteration.drops_or_renames or says_used or past.ever_used
     paths = past.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
-    naming = Naming(unique=used or not past.is_complete, taken=taken, new_name=new_name)
+    naming = NewPhysicalNames(unique=used or not past.is_complete, taken=taken, new_name=new_name)
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = alteration.altered(schema, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
@@ -295,7 +295,7 @@ class NewTable:
         """The table's state at version 0."""
         return TableState(0, self.protocol, Metadata.from_json(self.metadata), {}, {})
 
-    def lines(self, stamp: Stamp) -> list[str]:
+    def lines(self, stamp: CommitIdentity) -> list[str]:
         """Return the lines of the table's first commit."""
         edit = Edit(
             "CREATE TABLE",
@@ -316,7 +316,7 @@ class NewTable:
 def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
     """Return the requested table, or the reasons why it cannot exist."""
     schema: dict[str, Any] = {"type": "struct", "fields": []}
-    mapper = Mapper(Naming(unique=False, taken=taken_paths((), ())), 0)
+    mapper = Mapper(NewPhysicalNames(unique=False, taken=taken_paths((), ())), 0)
     refusals = list(_same_names(options))
     for name, text in options.columns.items():
         try:
@@ -338,7 +338,7 @@ def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Findi
     }
     state = TableState(0, _USUAL, Metadata.from_json(metadata))
     table = NewTable(metadata, _USUAL.supporting([USAGE_TRACKING.name, *used_features(state)]))
-    broken = check_first_commit(table.lines(Stamp(0, "")))
+    broken = check_first_commit(table.lines(CommitIdentity(0, "")))
     return (None, broken) if broken else (table, ())
 
 

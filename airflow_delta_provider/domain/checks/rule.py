@@ -304,7 +304,7 @@ class FileAspect(Enum):
     STATISTICS = "statistics"
 
 
-class Cure(Enum):
+class RepairMethod(Enum):
     """A way to repair a table by one commit, without a version to go back to; see ``domain/repair``."""
 
     EARLIER_VALUES = "earlier values"
@@ -380,7 +380,7 @@ class Rule:
     :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it so;
         None: as in its family
     :param since: first release that has it
-    :param cures: ways to repair the table, in the order in which they are tried; None: as in its family
+    :param repairs: ways to repair the table, in the order in which they are tried; None: as in its family
     """
 
     family: RuleFamily
@@ -403,13 +403,13 @@ class Rule:
     of_all_columns: bool = False
     blames: FileAspect | None = None
     since: str = "0.1.0"
-    cures: tuple[Cure, ...] | None = None
+    repairs: tuple[RepairMethod, ...] | None = None
 
     @property
-    def all_cures(self) -> tuple[Cure, ...]:
+    def all_repairs(self) -> tuple[RepairMethod, ...]:
         """Ways to repair the table, in the order in which they are tried."""
-        own = self.family.cures if self.cures is None else self.cures
-        return (*own, Cure.EARLIER_VERSION) if isinstance(self.remedy, Restore) else own
+        own = self.family.repairs if self.repairs is None else self.repairs
+        return (*own, RepairMethod.EARLIER_VERSION) if isinstance(self.remedy, Restore) else own
 
     def found(
         self,
@@ -478,7 +478,7 @@ class RuleFamily:
     :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
         state before a violation
     :param blames: faulty aspect of the files that findings name
-    :param cures: ways to repair a table that breaks one of its rules
+    :param repairs: ways to repair a table that breaks one of its rules
     """
 
     prefix: str
@@ -488,7 +488,7 @@ class RuleFamily:
     shows: str = "metaData"
     compares: bool = False
     blames: FileAspect = FileAspect.PATH
-    cures: tuple[Cure, ...] = ()
+    repairs: tuple[RepairMethod, ...] = ()
     _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
 
     @property

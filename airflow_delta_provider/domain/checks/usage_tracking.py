@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state
-from airflow_delta_provider.domain.checks.rule import Cure, Need, RuleFamily, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RepairMethod, RuleFamily, Scope
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.metadata import MappedSchema, column_changes
 from airflow_delta_provider.domain.delta.protocol import WRITER_FEATURES_VERSION
@@ -30,7 +30,7 @@ FAMILY = RuleFamily(
     "`columnMappingUsageTracking` is proposed, not part of the protocol.",
     WRITERS,
     compares=True,
-    cures=(Cure.EARLIER_VALUES,),
+    repairs=(RepairMethod.EARLIER_VALUES,),
 )
 
 SET_TRUE = f"Set {DROPPED_OR_RENAMED} to true."

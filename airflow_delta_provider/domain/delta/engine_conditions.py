@@ -20,10 +20,10 @@ from airflow_delta_provider.domain.engine.conditions import (
     Bounds,
     Checkpoints,
     Clause,
+    ClauseState,
     Decision,
     Features,
     MappingModes,
-    Met,
     NullPartitions,
     OldTypes,
     OwnNames,
@@ -40,8 +40,8 @@ from airflow_delta_provider.domain.engine.conditions import (
     Vectors,
 )
 
-_NO, _YES = Decision(Met.NO), Decision(Met.YES)
-_NOT_READ = Decision(Met.UNKNOWN, "the log's entries for files were not read")
+_NO, _YES = Decision(ClauseState.NO), Decision(ClauseState.YES)
+_NOT_READ = Decision(ClauseState.UNKNOWN, "the log's entries for files were not read")
 _VECTORS, _OWN_PROPERTIES = DELETION_VECTORS.name, "delta."
 
 #: Begin of the physical names that engines generate for columns of a table that has column mapping already.
@@ -197,7 +197,7 @@ def _by_metadata(clause: Clause, traits: TableTraits) -> Decision | None:
 def _(clause: Features, traits: TableTraits) -> Decision:
     if not traits.features.issuperset(clause.names):
         return _NO
-    return Decision(Met.YES, f"the table has {' and '.join(clause.names)}")
+    return Decision(ClauseState.YES, f"the table has {' and '.join(clause.names)}")
 
 
 @_by_metadata.register
@@ -208,12 +208,14 @@ def _(clause: Properties, traits: TableTraits) -> Decision:
         if value not in wanted:
             return _NO
         texts.append(f"{name} is {'not set' if value is None else value}")
-    return Decision(Met.YES, " and ".join(texts))
+    return Decision(ClauseState.YES, " and ".join(texts))
 
 
 @_by_metadata.register
 def _(clause: MappingModes, traits: TableTraits) -> Decision:
-    return Decision(Met.YES, f"column mapping has the mode {traits.mode}") if traits.mode in clause.modes else _NO
+    return (
+        Decision(ClauseState.YES, f"column mapping has the mode {traits.mode}") if traits.mode in clause.modes else _NO
+    )
 
 
 @_by_metadata.register
@@ -222,7 +224,7 @@ def _(clause: Renamed, traits: TableTraits) -> Decision:
     if not found:
         return _NO
     where = "" if clause.place is Place.ANY else f" and stands {clause.place.value}"
-    return Decision(Met.YES, f"{_columns(found)} another name in data files{where if len(found) == 1 else ''}")
+    return Decision(ClauseState.YES, f"{_columns(found)} another name in data files{where if len(found) == 1 else ''}")
 
 
 def _columns(names: Collection[str]) -> str:
@@ -238,7 +240,9 @@ def _(clause: OwnNames, traits: TableTraits) -> Decision:
     del clause
     if not traits.unrenamed:
         return _NO
-    return Decision(Met.YES, f"column {traits.unrenamed[0]} has a name from before column mapping in data files")
+    return Decision(
+        ClauseState.YES, f"column {traits.unrenamed[0]} has a name from before column mapping in data files"
+    )
 
 
 @_by_metadata.register
@@ -248,7 +252,8 @@ def _(clause: Partitions, traits: TableTraits) -> Decision:
         return _NO
     of = f" of type {' or '.join(clause.types)}" if clause.types else ""
     return Decision(
-        Met.YES, f"{', '.join(found)} {'are partition columns' if len(found) > 1 else 'is a partition column'}{of}"
+        ClauseState.YES,
+        f"{', '.join(found)} {'are partition columns' if len(found) > 1 else 'is a partition column'}{of}",
     )
 
 
@@ -258,7 +263,7 @@ def _(clause: Types, traits: TableTraits) -> Decision:
     if not found:
         return _NO
     name, kind = found[0]
-    return Decision(Met.YES, f"column {name} has the type {kind}")
+    return Decision(ClauseState.YES, f"column {name} has the type {kind}")
 
 
 @_by_metadata.register
@@ -266,7 +271,7 @@ def _(clause: TypeChanges, traits: TableTraits) -> Decision:
     for name, old, new in traits.changes:
         if (old, new) in clause.changes:
             column = f"column {name} was" if name else "a column is"
-            return Decision(Met.YES, f"{column} widened from {old} to {new}")
+            return Decision(ClauseState.YES, f"{column} widened from {old} to {new}")
     return _NO
 
 
@@ -275,7 +280,7 @@ def _(clause: OldTypes, traits: TableTraits) -> Decision | None:
     found = [change for change in traits.changes if change[1:] in clause.changes]
     for name, old, new in found:
         if not name:  # planned, so that all files have the old type
-            return Decision(Met.YES, f"a column is widened from {old} to {new}")
+            return Decision(ClauseState.YES, f"a column is widened from {old} to {new}")
     return None if found else _NO
 
 

@@ -28,8 +28,8 @@ from airflow_delta_provider.domain.engine.conditions import (
     Bounds,
     Checkpoints,
     Clause,
+    ClauseState,
     Decision,
-    Met,
     NullPartitions,
     OldTypes,
     PartialCounts,
@@ -38,7 +38,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     Vectors,
 )
 
-_NO = Decision(Met.NO)
+_NO = Decision(ClauseState.NO)
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_ntz"})
 #: Number of files whose footers are read for one clause, and of files that are kept for it.
 _MOST_FOOTERS, _MOST_KEPT = 20, 1_000
@@ -82,10 +82,10 @@ def _of_checkpoint(clause: Checkpoints, segment: LogSegment) -> Decision:
     if not files:
         return _NO
     if not clause.kinds:
-        return Decision(Met.YES, "the log has a checkpoint")
+        return Decision(ClauseState.YES, "the log has a checkpoint")
     own_name = len(files[0].split(".")) > 3  # VERSION.checkpoint.UUID.parquet
     kind = "multi-part" if is_multi_part(files[0]) else "v2" if own_name else "classic"
-    return Decision(Met.YES, f"the newest checkpoint is a {kind} one") if kind in clause.kinds else _NO
+    return Decision(ClauseState.YES, f"the newest checkpoint is a {kind} one") if kind in clause.kinds else _NO
 
 
 class _HasVectors:
@@ -106,7 +106,7 @@ class _HasVectors:
         if not count:
             return _NO
         text = "1 live file has a deletion vector" if count == 1 else f"{count} live files have deletion vectors"
-        return Decision(Met.YES, f"more than {text}" if self._more else text)
+        return Decision(ClauseState.YES, f"more than {text}" if self._more else text)
 
 
 @dataclass(frozen=True)
@@ -189,27 +189,27 @@ class _InRange:
         for number, (place, column, text) in enumerate(self._far):
             reaches = f"{_noun(self._clause, column)} reaches {_shown(text)}"
             if not stored:
-                return Decision(Met.YES, reaches)
+                return Decision(ClauseState.YES, reaches)
             if number >= _MOST_FOOTERS:
                 return Decision(
-                    Met.UNKNOWN, f"{reaches}, and not all of these files were read to see the type {stored}"
+                    ClauseState.UNKNOWN, f"{reaches}, and not all of these files were read to see the type {stored}"
                 )
             is_stored, why = self._is_stored(place, column, read_types)
             if is_stored:
-                return Decision(Met.YES, f"{reaches} in files that store it as {stored}")
+                return Decision(ClauseState.YES, f"{reaches} in files that store it as {stored}")
             unread = unread or (f"{reaches}, and {why}" if is_stored is None else "")
         if unread:
-            return Decision(Met.UNKNOWN, unread)
+            return Decision(ClauseState.UNKNOWN, unread)
         for number, (place, column) in enumerate(self._unknown):
             missing = f"the values of {_noun(self._clause, column)} are not known from statistics"
             if not stored:
-                return Decision(Met.UNKNOWN, missing)
+                return Decision(ClauseState.UNKNOWN, missing)
             if number >= _MOST_FOOTERS:
-                return Decision(Met.UNKNOWN, missing)
+                return Decision(ClauseState.UNKNOWN, missing)
             is_stored, why = self._is_stored(place, column, read_types)
             if is_stored is not False:
                 also = f"files store it as {stored}" if is_stored else why
-                return Decision(Met.UNKNOWN, f"{missing}, and {also}")
+                return Decision(ClauseState.UNKNOWN, f"{missing}, and {also}")
         return _NO
 
     def _is_stored(self, place: FilePlace, column: _Reading, read_types: ReadTypes) -> tuple[bool | None, str]:
@@ -302,7 +302,7 @@ class _HasBound:
         del read_types
         if not self._found:
             return _NO
-        return Decision(Met.YES, f"the statistics of column {self._found} have the bound {self._text}")
+        return Decision(ClauseState.YES, f"the statistics of column {self._found} have the bound {self._text}")
 
 
 def _leaves(values: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -338,7 +338,9 @@ class _HasPartialCounts:
         found = next((name for key, name in self._columns.items() if key in self._counted & self._missing), "")
         if not found:
             return _NO
-        return Decision(Met.YES, f"the nulls of column {found} are counted in the statistics of some files only")
+        return Decision(
+            ClauseState.YES, f"the nulls of column {found} are counted in the statistics of some files only"
+        )
 
 
 class _HasPartitionValue:
@@ -353,15 +355,15 @@ class _HasPartitionValue:
         self._found = _NO
 
     def note(self, add: Mapping[str, Any]) -> None:
-        if self._found.met is Met.YES:
+        if self._found.met is ClauseState.YES:
             return
         values = _partition_values(add)
         if values is None:
-            self._found = Decision(Met.UNKNOWN, "the partition values of some files are not known")
+            self._found = Decision(ClauseState.UNKNOWN, "the partition values of some files are not known")
             return
         for key, column in self._columns.items():
             if why := self._why(column, values.get(key) or None):
-                self._found = Decision(Met.YES, why)
+                self._found = Decision(ClauseState.YES, why)
 
     def _why(self, column: StructField, text: Any) -> str:
         """Return why a value is of the kind; empty if it is not."""
@@ -411,20 +413,22 @@ class _HasOldType:
             self._oldest = sorted(self._oldest)[:_MOST_FOOTERS]
 
     def decide(self, read_types: ReadTypes) -> Decision:
-        found = Decision(Met.NO)
+        found = Decision(ClauseState.NO)
         for column, parts, is_exact, (old, new) in self._columns:
             name, changed = str(column), f"was widened from {old} to {new}"
             for _, place in sorted(self._oldest)[:_MOST_FOOTERS]:
                 types = read_types(place)
                 if isinstance(types, str):
-                    found = Decision(Met.UNKNOWN, f"column {name} {changed}, and {types}")
+                    found = Decision(ClauseState.UNKNOWN, f"column {name} {changed}, and {types}")
                 elif not is_exact:
-                    found = Decision(Met.UNKNOWN, f"column {name} {changed}, and files were not compared with it")
+                    found = Decision(
+                        ClauseState.UNKNOWN, f"column {name} {changed}, and files were not compared with it"
+                    )
                 elif any(path == parts and not _is_stored_as(kind, column.data_type) for path, kind in types.items()):
-                    return Decision(Met.YES, f"column {name} {changed}, and file {place[0]} has the old type")
-            if self._count > _MOST_FOOTERS and found.met is Met.NO:
+                    return Decision(ClauseState.YES, f"column {name} {changed}, and file {place[0]} has the old type")
+            if self._count > _MOST_FOOTERS and found.met is ClauseState.NO:
                 read = f"only the {_MOST_FOOTERS} oldest files were read: they have the new type"
-                found = Decision(Met.UNKNOWN, f"column {name} {changed}, and {read}")
+                found = Decision(ClauseState.UNKNOWN, f"column {name} {changed}, and {read}")
         return found
 
 

@@ -22,7 +22,7 @@ class AllFilesNeededError(Exception):
 
 
 @dataclass(frozen=True)
-class Others:
+class UnlistedFiles:
     """The files that are not known one by one.
 
     :param number: number of files
@@ -45,7 +45,11 @@ class PartialFiles(MutableMapping[FileKey, V], Generic[V]):
     """
 
     def __init__(
-        self, values: MutableMapping[FileKey, V], paths: Set[str], places: Mapping[FileKey, object], others: Others
+        self,
+        values: MutableMapping[FileKey, V],
+        paths: Set[str],
+        places: Mapping[FileKey, object],
+        others: UnlistedFiles,
     ) -> None:
         self._values = dict(values)
         self._paths = set(paths)
@@ -112,7 +116,7 @@ class PartialFiles(MutableMapping[FileKey, V], Generic[V]):
         self._paths.update(paths)
         self._values |= new
         self._places |= {key: place for key, place in places.items() if key in new}
-        self.others = Others(self.others.number - len(new))
+        self.others = UnlistedFiles(self.others.number - len(new))
         self._is_joined = True
 
     def part(self) -> None:
@@ -125,9 +129,9 @@ def known_files(files: Mapping[FileKey, V]) -> Mapping[FileKey, V]:
     return files.known if isinstance(files, PartialFiles) else files
 
 
-def other_files(files: Mapping[FileKey, V]) -> Others:
+def other_files(files: Mapping[FileKey, V]) -> UnlistedFiles:
     """Return the files that are only counted: usually none."""
     return files.others if isinstance(files, PartialFiles) else _NONE
 
 
-_NONE = Others(0)
+_NONE = UnlistedFiles(0)

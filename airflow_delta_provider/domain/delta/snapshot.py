@@ -229,7 +229,7 @@ def agree(one: int, other: int) -> bool:
     return one == other or (one >> 32 == other >> 32 and not (one & _HALF and other & _HALF))
 
 
-class LateTexts(NamedTuple):
+class LazyStrings(NamedTuple):
     """Strings that become Python's only if they are needed: most statistics are not.
 
     :param values: returns the strings, and None for missing ones
@@ -249,10 +249,10 @@ class ActionBatch:
     :param columns: values by field, without fields that no action has
     """
 
-    def __init__(self, kind: str, count: int, columns: Mapping[str, Sequence[Any] | LateTexts]) -> None:
+    def __init__(self, kind: str, count: int, columns: Mapping[str, Sequence[Any] | LazyStrings]) -> None:
         self.kind = kind
         self.count = count
-        self._late = {name: values for name, values in columns.items() if isinstance(values, LateTexts)}
+        self._late = {name: values for name, values in columns.items() if isinstance(values, LazyStrings)}
         self._columns: dict[str, Any] = dict(columns)
 
     def column(self, field: str) -> Sequence[Any] | None:

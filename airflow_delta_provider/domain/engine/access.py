@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import methodcaller
 
-from airflow_delta_provider.domain.engine.conditions import Behavior, Clause, Met, Traits
+from airflow_delta_provider.domain.engine.conditions import Behavior, Clause, ClauseState, Traits
 from airflow_delta_provider.domain.engine.profile import BY_VERSION, Profile, Release, Support
 from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
@@ -180,9 +180,9 @@ def _of_conditions(profile: Profile, version: str | None, traits: Traits | None)
     for condition, everywhere in profile.conditions(version).items():
         access, support = _BEHAVIORS[condition.behavior]
         found = condition.decide(traits)
-        if found.met is Met.NO or (profile.read_only and access is Access.WRITE):
+        if found.met is ClauseState.NO or (profile.read_only and access is Access.WRITE):
             continue
-        known = everywhere and found.met is Met.YES
+        known = everywhere and found.met is ClauseState.YES
         source = ", ".join(filter(None, (condition.source, condition.date)))
         yield Reason(
             access, support if known else Support.UNKNOWN, found.why, source, condition.effect, condition.remedy
@@ -199,8 +199,8 @@ def undecided_clauses(
     """
     for profile, version in engines:
         for condition in profile.conditions(version):
-            was_undecided = before is not None and condition.decide(before.traits).met is Met.UNKNOWN
-            if not was_undecided and condition.decide(demands.traits).met is Met.UNKNOWN:
+            was_undecided = before is not None and condition.decide(before.traits).met is ClauseState.UNKNOWN
+            if not was_undecided and condition.decide(demands.traits).met is ClauseState.UNKNOWN:
                 yield from condition.clauses
 
 

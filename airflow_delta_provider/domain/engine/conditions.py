@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 
-class Met(Enum):
+class ClauseState(Enum):
     """The state of a clause for a table."""
 
     YES = "yes"
@@ -28,7 +28,7 @@ class Decision:
         information
     """
 
-    met: Met
+    met: ClauseState
     why: str = ""
 
 
@@ -246,13 +246,13 @@ class Condition:
         :param traits: the table; None without its metadata: the condition then does not hold
         """
         if traits is None:
-            return Decision(Met.NO)
+            return Decision(ClauseState.NO)
         found = [traits.decide(clause) for clause in self.clauses]
-        for met in (Met.NO, Met.UNKNOWN):
+        for met in (ClauseState.NO, ClauseState.UNKNOWN):
             those = [decision.why for decision in found if decision.met is met]
             if those:
                 return Decision(met, " and ".join(filter(None, those)))
-        return Decision(Met.YES, " and ".join(filter(None, (decision.why for decision in found))))
+        return Decision(ClauseState.YES, " and ".join(filter(None, (decision.why for decision in found))))
 
 
 class ConditionError(ValueError):

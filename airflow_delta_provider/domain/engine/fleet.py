@@ -13,7 +13,7 @@ from datetime import date
 from typing import Any
 
 from airflow_delta_provider.domain.engine.access import Demands
-from airflow_delta_provider.domain.engine.profile import FleetError, Profile, Versions, mapping_of, read_profile
+from airflow_delta_provider.domain.engine.profile import FleetError, Profile, VersionScheme, mapping_of, read_profile
 from airflow_delta_provider.domain.engine.profiles import PROFILES, profile_named
 from airflow_delta_provider.domain.engine.statistics_use import Reliance
 from airflow_delta_provider.domain.text import did_you_mean
@@ -319,7 +319,7 @@ def _names_of(profile: Profile) -> tuple[str, ...]:
 
 
 def _version(where: tuple[str | int, ...], value: Any, profile: Profile) -> str:
-    if profile.versions is Versions.DAYS:
+    if profile.versions is VersionScheme.DAYS:
         try:
             return (value if isinstance(value, date) else date.fromisoformat(value)).isoformat()
         except (TypeError, ValueError):

@@ -198,7 +198,7 @@ class Release:
         return Support.NO if refuses else Support.UNKNOWN
 
 
-class Versions(Enum):
+class VersionScheme(Enum):
     """The meaning of an engine's versions."""
 
     RELEASES = "releases"
@@ -226,7 +226,7 @@ class Profile:
     label: str
     releases: tuple[Release, ...]
     read_only: bool = False
-    versions: Versions = Versions.RELEASES
+    versions: VersionScheme = VersionScheme.RELEASES
     compares_metadata: str = ""
     remark: str = ""
     aliases: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ class Profile:
     @property
     def has_releases(self) -> bool:
         """Return True if more than one release of it is known; a service has none."""
-        return self.versions is Versions.RELEASES and len(self.releases) > 1
+        return self.versions is VersionScheme.RELEASES and len(self.releases) > 1
 
     def around(self, version: str | None) -> tuple[Release, ...] | None:
         """Return the records that cover a version: it behaves as they agree. None if nothing is known about it.
@@ -243,7 +243,7 @@ class Profile:
         :param version: the version; None if unknown: a service as of today, or any release
         """
         if version is None:
-            return self.releases[-1:] if self.versions is Versions.DAYS else self.releases
+            return self.releases[-1:] if self.versions is VersionScheme.DAYS else self.releases
         by_crate = tuple(release for release in self.releases if version in release.crates)
         if by_crate:
             return by_crate + tuple(release for release in self.releases if release.version == version)
@@ -251,7 +251,7 @@ class Profile:
         dated = [(_number(release.version), release) for release in self.releases]
         before = [release for at, release in dated if at <= number]
         after = [release for at, release in dated if at > number]
-        if self.versions is Versions.DAYS or not all(at for at, _ in dated):
+        if self.versions is VersionScheme.DAYS or not all(at for at, _ in dated):
             return tuple(before[-1:]) or None
         if not number or not before:
             return None
@@ -270,7 +270,7 @@ class Profile:
         if len(found) != 1:
             return Support.UNKNOWN
         support = found.pop()
-        unversioned = self.versions is Versions.RELEASES and not self.releases[-1].version
+        unversioned = self.versions is VersionScheme.RELEASES and not self.releases[-1].version
         return Support.UNKNOWN if unversioned and support is Support.YES else support
 
     def relies(self, version: str | None, use: Reliance, of: str, *, is_field: bool) -> tuple[bool | None, bool]:
@@ -345,7 +345,7 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
             label=each.get("label", name),
             releases=_with_conditions(tuple(releases.values()), each.get("conditions", ()), (name, "conditions")),
             read_only=each.get("read_only", False),
-            versions=Versions(each.get("versions", Versions.RELEASES.value)),
+            versions=VersionScheme(each.get("versions", VersionScheme.RELEASES.value)),
             compares_metadata=each.get("compares_metadata", ""),
             remark=each.get("remark", ""),
             aliases=tuple(each.get("aliases", ())),

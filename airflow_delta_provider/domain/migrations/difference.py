@@ -45,10 +45,10 @@ from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREF
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import (
-    UNSAID,
+    UNDECLARED,
     ColumnSpec,
     TableSpec,
-    Unsaid,
+    Undeclared,
     all_specs,
     fields_in,
     plain_type,
@@ -220,7 +220,7 @@ class _Difference:
         for member in members:
             if member.spec is None:
                 member.goes = (self._spec.exact and declared) or self._lists_as_dropped(at, member.old_name)
-        self._look_at_names(members, at)
+        self._check_names(members, at)
         for member in members:
             place = at.below(member.old_name, member.name)
             if member.old is None:
@@ -231,7 +231,7 @@ class _Difference:
                 self._inside(member.old.data_type, place)
             else:
                 self._column(member.old, member.spec, place)
-        self._look_for_renames(members, at)
+        self._find_renames(members, at)
         self._order(members, named, at)
 
     def _lists_as_dropped(self, at: Place, name: str) -> bool:
@@ -249,7 +249,7 @@ class _Difference:
             self._inside(data_type.key, at.below("key"))
             self._inside(data_type.value, at.below("value"))
 
-    def _look_at_names(self, members: Sequence[Member], at: Place) -> None:
+    def _check_names(self, members: Sequence[Member], at: Place) -> None:
         """Find the renames, and the names that must be freed first."""
         by_old_name = {member.old_name.lower(): member for member in members if member.old is not None}
         for member in members:
@@ -268,12 +268,12 @@ class _Difference:
                 self._found.drops_first |= before.goes
                 self._found.renames_first |= member.old is None and before.is_renamed
 
-    def _look_for_renames(self, members: Sequence[Member], at: Place) -> None:
+    def _find_renames(self, members: Sequence[Member], at: Place) -> None:
         """Refuse to drop a column and add another one of its type: this may be a rename."""
         added = [(member.spec, member.spec.data_type) for member in members if member.old is None and member.spec]
         for old in (member.old for member in members if member.goes and member.old is not None):
             for spec, new in added:
-                if spec.renamed_from is UNSAID and new is not None and plain_type(new) == old.data_type:
+                if spec.renamed_from is UNDECLARED and new is not None and plain_type(new) == old.data_type:
                     self._refuse(
                         requests.DROP_OR_RENAME,
                         "{dropped} would be dropped and {column} added, both {type}: is it renamed?",
@@ -320,9 +320,9 @@ class _Difference:
         self._texts(spec, at.new, old.metadata)
 
     def _texts(self, spec: ColumnSpec, path: Parts, known: Mapping[str, Any]) -> None:
-        if not isinstance(spec.comment, Unsaid) and (spec.comment or None) != (known.get(COMMENT) or None):
+        if not isinstance(spec.comment, Undeclared) and (spec.comment or None) != (known.get(COMMENT) or None):
             self._found.comments.append(ColumnText(path, spec.comment or None))
-        if isinstance(spec.default, Unsaid) or _is_same(spec.default, known.get(CURRENT_DEFAULT)):
+        if isinstance(spec.default, Undeclared) or _is_same(spec.default, known.get(CURRENT_DEFAULT)):
             return
         self._found.defaults.append(ColumnText(path, spec.default))
         if len(path) > 1:
@@ -465,7 +465,7 @@ _KEPT = ("delta.columnmapping.", "delta.rowtracking", "delta.incommittimestamp",
 
 def new_comment(metadata: Metadata, spec: TableSpec) -> CommentTable | None:
     """Return the step that sets or removes the table's comment; None if it stays."""
-    if isinstance(spec.comment, Unsaid) or (spec.comment or None) == (metadata.description or None):
+    if isinstance(spec.comment, Undeclared) or (spec.comment or None) == (metadata.description or None):
         return None
     return CommentTable(spec.comment or None)
 

@@ -192,14 +192,14 @@ class DriftHistory:
         self.origins: dict[Difference, Origin] = {}
         """The commits that brought the differences about, as far as they are known."""
         if base is not None:
-            self._look(base, Origin(base.version, at_or_before=True))
+            self._compare(base, Origin(base.version, at_or_before=True))
 
     def take(self, state: TableState, provenance: Mapping[str, Any]) -> None:
         """Take the state after a commit that changed protocol, metadata or clustering.
 
         :param provenance: fields of a finding that identify the commit
         """
-        self._look(state, Origin(state.version, provenance))
+        self._compare(state, Origin(state.version, provenance))
 
     @property
     def is_complete(self) -> bool:
@@ -211,7 +211,7 @@ class DriftHistory:
         """Return a finding for each difference."""
         return tuple(rules.drift(difference, self.origins.get(difference)) for difference in self._standing)
 
-    def _look(self, state: TableState, origin: Origin) -> None:
+    def _compare(self, state: TableState, origin: Origin) -> None:
         try:
             here = frozenset(differences(self._spec, state))
         except BrokenLogError:  # an earlier version is damaged: the next one decides

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.paimon.change_rules import NewIds, is_branch_merge
 from airflow_delta_provider.domain.paimon.live_files import Change
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
-from airflow_delta_provider.domain.paimon.manifest_checks import Likeness
+from airflow_delta_provider.domain.paimon.manifest_checks import Similarity
 from airflow_delta_provider.domain.paimon.row_groups import Ranges, groups_of
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import BRANCH_EFFECT, BY_OPTIONS, may_renumber
@@ -39,7 +39,7 @@ DeletedRows = Mapping[int, Mapping[str, int]]
 #: Function that reads the live files of branches, by name.
 BranchFiles = Callable[[], Mapping[str, DataFile]]
 #: Function that compares, by statistics, the rows of files with those of the files that they replace.
-CompareRows = Callable[[Sequence[DataFile], Sequence[DataFile]], Likeness]
+CompareRows = Callable[[Sequence[DataFile], Sequence[DataFile]], Similarity]
 
 
 def check_new_ids(change: Change, new: NewIds, branch_files: BranchFiles) -> Iterator[Violation]:
@@ -180,15 +180,15 @@ def _written_again(
     """
     is_overwrite = change.snapshot.commit_kind == "OVERWRITE"
     compared = not any(file.name in before for file in replaced)
-    likeness = compare(replaced, new.assigned) if is_overwrite and compared else Likeness.UNKNOWN
-    if not is_overwrite or likeness is Likeness.SAME:
+    likeness = compare(replaced, new.assigned) if is_overwrite and compared else Similarity.UNKNOWN
+    if not is_overwrite or likeness is Similarity.SAME:
         yield _reassigned(
             "The commit names no operation, and wrote {rows:row} again with new ids, as sort compaction and "
             "clustering do: {old} became {new}.",
             replaced,
             new,
         )
-    elif likeness is not Likeness.OTHER:
+    elif likeness is not Similarity.OTHER:
         yield _reassigned(
             "The commit names no operation, and replaced {rows:row} by as many with new ids: {old} became {new}. "
             "Sort compaction writes the same rows again in this way, and an overwrite writes other rows; the metadata "

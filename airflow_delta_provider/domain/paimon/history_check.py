@@ -24,9 +24,9 @@ from airflow_delta_provider.domain.paimon.layout import snapshot_id_of, snapshot
 from airflow_delta_provider.domain.paimon.live_files import Change, History, LiveFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.manifest_checks import (
-    Likeness,
     ListedManifests,
     RecordCounts,
+    Similarity,
     ValueBounds,
     compared_rows,
 )
@@ -162,7 +162,7 @@ class HistoryCheck:
         :param bounds: function that returns the statistics of files in the commit, by their names
         """
 
-        def compare(before: Sequence[DataFile], after: Sequence[DataFile]) -> Likeness:
+        def compare(before: Sequence[DataFile], after: Sequence[DataFile]) -> Similarity:
             return compared_rows(before, after, bounds(), self._schemas)
 
         if self._new is not None:

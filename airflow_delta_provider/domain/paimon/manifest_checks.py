@@ -169,7 +169,7 @@ def read_value_bounds(
     return read_entries(files, _COLUMNS, ENTRY_VERSION, codecs, _bounds)
 
 
-class Likeness(Enum):
+class Similarity(Enum):
     """A comparison of rows by statistics: the same rows, rows of equal statistics, other rows, or nothing is known."""
 
     SAME = auto()
@@ -183,7 +183,7 @@ def compared_rows(
     after: Collection[DataFile],
     bounds: Mapping[str, ValueBounds],
     schemas: Mapping[int, TableSchema | PaimonFormatError],
-) -> Likeness:
+) -> Similarity:
     """Compare the rows of files with the rows of replaced files.
 
     Equal statistics prove that rows are the same only if each column has a single value.
@@ -193,16 +193,16 @@ def compared_rows(
     files = (*before, *after)
     schema = schemas.get(files[0].schema_id) if len({file.schema_id for file in files}) == 1 else None
     if not isinstance(schema, TableSchema):
-        return Likeness.UNKNOWN
+        return Similarity.UNKNOWN
     columns = [_columns_of(file, bounds.get(file.name), schema.fields) for file in files]
     known = set.intersection(*(set(each) for each in columns)) - {field.name for field in _RESERVED}
     proven = len(known) == len(schema.fields)
     for name in known:
         old, new = (_joined([each[name] for each in part]) for part in (columns[: len(before)], columns[len(before) :]))
         if old != new:
-            return Likeness.OTHER
+            return Similarity.OTHER
         proven &= old is not None and old.is_single
-    return Likeness.SAME if proven else Likeness.ALIKE if known else Likeness.UNKNOWN
+    return Similarity.SAME if proven else Similarity.ALIKE if known else Similarity.UNKNOWN
 
 
 class _Values(NamedTuple):

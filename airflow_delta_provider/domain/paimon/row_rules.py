@@ -73,7 +73,7 @@ class FaultyRows:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MoveCounts:
     """The numbers of rows that returned under their ids, that disappeared, and that have new ids.
 
     :param same_content: True if the disappeared and the new rows have the same values, as a whole
@@ -113,7 +113,7 @@ class MovedKeys:
 class Outcome:
     """The result of a comparison."""
 
-    moved: Moved
+    moved: MoveCounts
     faults: Mapping[RowFault, FaultyRows]
     keys: MovedKeys | None = None
 
@@ -276,7 +276,7 @@ def _of_identities(
         )
 
 
-def _rewritten(comparison: Comparison, moved: Moved) -> bool:
+def _rewritten(comparison: Comparison, moved: MoveCounts) -> bool:
     """Return True if a commit gave rows new ids and changed nothing else.
 
     If the commit declares that it replaces rows, equal values do not make them the same rows. A commit without an

@@ -30,7 +30,7 @@ class ManifestListFile:
     size: int | None
 
 
-class Permitted(NamedTuple):
+class PermittedChanges(NamedTuple):
     """The changes to rows that a commit permits itself by its kind and its operation.
 
     :param removed: True if rows may disappear
@@ -43,16 +43,16 @@ class Permitted(NamedTuple):
     changed: bool
 
 
-_ANYTHING = Permitted(removed=True, added=True, changed=True)
+_ANYTHING = PermittedChanges(removed=True, added=True, changed=True)
 #: Changes by the kind of a commit. Paimon commits as OVERWRITE if it removes a file or adds a deletion vector.
 _BY_KIND = {
-    "APPEND": Permitted(removed=False, added=True, changed=True),
-    "COMPACT": Permitted(removed=False, added=False, changed=False),
-    "ANALYZE": Permitted(removed=False, added=False, changed=False),
+    "APPEND": PermittedChanges(removed=False, added=True, changed=True),
+    "COMPACT": PermittedChanges(removed=False, added=False, changed=False),
+    "ANALYZE": PermittedChanges(removed=False, added=False, changed=False),
 }
-_INSERT = Permitted(removed=False, added=True, changed=False)
-_REPLACE = Permitted(removed=True, added=True, changed=False)
-_DELETE = Permitted(removed=True, added=False, changed=False)
+_INSERT = PermittedChanges(removed=False, added=True, changed=False)
+_REPLACE = PermittedChanges(removed=True, added=True, changed=False)
+_DELETE = PermittedChanges(removed=True, added=False, changed=False)
 #: Changes by the operation. MERGE may do all.
 _BY_OPERATION = {
     "WRITE": _INSERT,
@@ -60,7 +60,7 @@ _BY_OPERATION = {
     "OVERWRITE": _REPLACE,
     "REPLACE_TABLE_AS_SELECT": _REPLACE,
     "CREATE_OR_REPLACE_TABLE_AS_SELECT": _REPLACE,
-    "UPDATE": Permitted(removed=False, added=False, changed=True),
+    "UPDATE": PermittedChanges(removed=False, added=False, changed=True),
     "DELETE": _DELETE,
     "TRUNCATE": _DELETE,
 }
@@ -106,11 +106,11 @@ class Snapshot:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def permits(self) -> Permitted:
+    def permits(self) -> PermittedChanges:
         """The changes that its kind and its operation both permit."""
         kind = _BY_KIND.get(self.commit_kind, _ANYTHING)
         operation = _BY_OPERATION.get(self.operation or "", _ANYTHING)
-        return Permitted(*(one and other for one, other in zip(kind, operation)))
+        return PermittedChanges(*(one and other for one, other in zip(kind, operation)))
 
     @property
     def states_changes(self) -> bool:

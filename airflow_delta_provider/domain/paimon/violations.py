@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.rule import Rule
 from airflow_delta_provider.domain.paimon.live_files import Change, row_successors
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
-from airflow_delta_provider.domain.report.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import ReportedFindings
 from airflow_delta_provider.domain.report.report import Finding
 
 #: Maximum number of names in the evidence.
@@ -78,7 +78,7 @@ SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
-class KnownFile:
+class FormerFile:
     """A data file that was live.
 
     :param name: its name, unique in the table
@@ -109,8 +109,8 @@ class Baseline:
     snapshot_uuid: str
     level: str
     key_columns: tuple[str, ...]
-    files: tuple[KnownFile, ...]
-    reported: Reported = field(default_factory=Reported)
+    files: tuple[FormerFile, ...]
+    reported: ReportedFindings = field(default_factory=ReportedFindings)
 
     @property
     def version(self) -> int:
@@ -143,8 +143,8 @@ class Baseline:
                 wire["snapshot_uuid"],
                 wire["level"],
                 tuple(wire["key_columns"]),
-                tuple(KnownFile(*file) for file in wire["files"]),
-                Reported.from_json(wire["reported"]) if "reported" in wire else Reported(),
+                tuple(FormerFile(*file) for file in wire["files"]),
+                ReportedFindings.from_json(wire["reported"]) if "reported" in wire else ReportedFindings(),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"it lacks something: {error}") from error

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
     seconds,
     where,
 )
-from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict, judge
+from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict, verdict_of
 from airflow_delta_provider.domain.text import printed, visible
 
 #: Maximum number of characters of a message: dashboards show it in one line.
@@ -78,9 +78,9 @@ def _verdict(table: TableReport, *, new_only: bool) -> Verdict:
     if not new_only or table.verdict in (Verdict.REFUSED, Verdict.FAULT):
         return table.verdict
     new = [finding.severity for finding in table.findings if finding.is_new]
-    warnings_alone = judge(finding.severity for finding in table.findings if finding.is_open) is Verdict.PASS
+    warnings_alone = verdict_of(finding.severity for finding in table.findings if finding.is_open) is Verdict.PASS
     # Warnings alone make a table VIOLATED if the request says so.
-    return table.verdict if new and warnings_alone else judge(new)
+    return table.verdict if new and warnings_alone else verdict_of(new)
 
 
 def _outcome(verdict: Verdict, shown_as: Presentation, *, withheld: bool) -> str | None:

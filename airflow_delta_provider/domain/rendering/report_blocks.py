@@ -120,9 +120,9 @@ def answer_document(table: TableReport, *, much: bool) -> Iterator[Block]:
         yield from plan_document(table.plan, much=much, done=table.changed)
     if table.spec is not None:
         # Imported late: most reports have none.
-        from airflow_delta_provider.domain.spec.writing import Written, file_text
+        from airflow_delta_provider.domain.spec.writing import SpecEntry, file_text
 
-        yield Code(tuple(file_text([Written(table.spec)], head=False).splitlines()), "yaml")
+        yield Code(tuple(file_text([SpecEntry(table.spec)], head=False).splitlines()), "yaml")
     if known := labelled(Detail, table.detail or {}):
         yield Facts(known)
     if table.usage is not None:

@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.rendering.links import RuleRoutes
 from airflow_delta_provider.domain.rendering.page_parts import badge
 from airflow_delta_provider.domain.rendering.presentation import Presentation, counted
 from airflow_delta_provider.domain.report.findings_table import OpenFinding
-from airflow_delta_provider.domain.report.pages import Excerpt, LatestLook, Origin
+from airflow_delta_provider.domain.report.pages import Excerpt, LatestResult, Origin
 from airflow_delta_provider.domain.report.report import Severity, Verdict
 
 PAGE_SIZE = 50
@@ -44,12 +44,12 @@ class Search:
     kind: str = ""
     page: int = 1
 
-    def fits(self, look: LatestLook) -> bool:
-        """Return True if a look matches the search."""
-        names = f"{look.row.table}\n{look.origin.dag_id}\n{look.origin.task_id}".lower()
+    def fits(self, result: LatestResult) -> bool:
+        """Return True if a result matches the search."""
+        names = f"{result.row.table}\n{result.origin.dag_id}\n{result.origin.task_id}".lower()
         return (
-            (self.verdict is None or look.row.verdict is self.verdict)
-            and (not self.kind or look.kind == self.kind)
+            (self.verdict is None or result.row.verdict is self.verdict)
+            and (not self.kind or result.kind == self.kind)
             and all(word in names for word in self.words.lower().split())
         )
 
@@ -61,7 +61,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Reach:
+class ListExtent:
     """The time span and completeness of the list.
 
     :param days: maximum age of reports, in days
@@ -74,12 +74,16 @@ class Reach:
     crowded: bool = False
 
 
-def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach, *, has_findings: bool = False) -> Document:
-    """Return the page: worst verdict first, then newest look first.
+def tables_page(
+    results: Sequence[LatestResult], search: Search, reach: ListExtent, *, has_findings: bool = False
+) -> Document:
+    """Return the page: worst verdict first, then newest result first.
 
     :param has_findings: True if there is a page of open findings
     """
-    found = sorted(filter(search.fits, looks), key=lambda look: (-look.row.verdict.rank, -look.origin.at.timestamp()))
+    found = sorted(
+        filter(search.fits, results), key=lambda result: (-result.row.verdict.rank, -result.origin.at.timestamp())
+    )
     last = max(1, -(-len(found) // PAGE_SIZE))
     number = min(max(search.page, 1), last)
     shown = found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
@@ -87,12 +91,12 @@ def tables_page(looks: Sequence[LatestLook], search: Search, reach: Reach, *, ha
         element(
             "header",
             element("h1", _TITLE),
-            element("p", _about(looks, reach), class_="dim"),
+            element("p", _about(results, reach), class_="dim"),
             element("p", element("a", "Open findings", href="findings")) if has_findings else "",
         ),
         element(
             "main",
-            _form(looks, search),
+            _form(results, search),
             element("p", f"{counted(len(found), 'row')} found", role="status"),
             _table(shown, number, last) if shown else "",
             element("p", _SINCE, class_="dim") if shown else "",
@@ -196,19 +200,19 @@ def report_href(origin: Origin) -> str:
     return f"dags/{dag_id}/runs/{run_id}/tasks/{task_id}{index}"
 
 
-def _about(looks: Sequence[LatestLook], reach: Reach) -> str:
+def _about(results: Sequence[LatestResult], reach: ListExtent) -> str:
     said = f"Latest results of tasks of the last {reach.days} days, for each table and kind of job."
     if reach.cut:
         said += " There are very many reports: of the older ones, only the last of each task counts."
     if reach.crowded:
         said += " Of tasks with very many tables, only the worst are listed."
-    return said if looks else f"No task of the last {reach.days} days, of DAGs that you may read, checked a table."
+    return said if results else f"No task of the last {reach.days} days, of DAGs that you may read, checked a table."
 
 
-def _form(looks: Sequence[LatestLook], search: Search) -> Markup:
+def _form(results: Sequence[LatestResult], search: Search) -> Markup:
     verdicts = [verdict.value for verdict in reversed(Verdict)]
     chosen = "" if search.verdict is None else search.verdict.value
-    kinds = sorted({look.kind for look in looks} | ({search.kind} if search.kind else set()))
+    kinds = sorted({result.kind for result in results} | ({search.kind} if search.kind else set()))
     words = element("input", type="search", name="q", value=search.words)
     return element(
         "form",
@@ -228,7 +232,7 @@ def _select(label: str, name: str, values: Sequence[str], chosen: str) -> Markup
     return element("label", label, element("select", *options, name=name))
 
 
-def _table(looks: Sequence[LatestLook], number: int, last: int) -> Markup:
+def _table(results: Sequence[LatestResult], number: int, last: int) -> Markup:
     pages = f", page {number} of {last}" if last > 1 else ""
     head = element("tr", *(element("th", column, scope="col") for column in _COLUMNS))
     return element(
@@ -237,7 +241,7 @@ def _table(looks: Sequence[LatestLook], number: int, last: int) -> Markup:
             "table",
             element("caption", f"Tables, the worst first{pages}"),
             element("thead", head),
-            element("tbody", *map(_row, looks)),
+            element("tbody", *map(_row, results)),
         ),
         class_="wide",
         tabindex=0,
@@ -246,15 +250,15 @@ def _table(looks: Sequence[LatestLook], number: int, last: int) -> Markup:
     )
 
 
-def _row(look: LatestLook) -> Markup:
-    row, origin = look.row, look.origin
+def _row(result: LatestResult) -> Markup:
+    row, origin = result.row, result.origin
     index = f" [{origin.map_index}]" if origin.map_index >= 0 else ""
-    since = f"{_time(look.since)}{' or before' if look.always else ''}"
+    since = f"{_time(result.since)}{' or before' if result.always else ''}"
     return element(
         "tr",
-        element("td", badge(row.verdict.value), " (plan)" if look.kind in _OF_PLANS else ""),
+        element("td", badge(row.verdict.value), " (plan)" if result.kind in _OF_PLANS else ""),
         element("th", element("a", breakable(row.table), href=report_href(origin)), scope="row", class_="name"),
-        element("td", look.kind),
+        element("td", result.kind),
         element("td", "" if row.version is None else str(row.version)),
         element("td", since),
         element("td", _time(origin.at)),

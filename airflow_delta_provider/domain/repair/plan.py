@@ -11,9 +11,9 @@ from typing import Any
 from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.rule import Scope
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.repair.cures import Correction
+from airflow_delta_provider.domain.repair.corrections import Correction
 from airflow_delta_provider.domain.repair.logged_table import LoggedTable, copy_name
-from airflow_delta_provider.domain.report.answers import ABSENT, LeftOpen, PlanAnswer, PlanStep
+from airflow_delta_provider.domain.report.answers import ABSENT, PlanAnswer, PlanStep, UnfixedFinding
 from airflow_delta_provider.domain.report.report import Finding, Severity
 
 #: Folder of the files that a repair moves aside, below the table's. Engines overlook it, because of the underscore.
@@ -60,7 +60,7 @@ class Correct:
         parts = [change.text for change in made.changes[:_MOST_CHANGES]]
         if len(made.changes) > _MOST_CHANGES:
             parts.append(f"{len(made.changes) - _MOST_CHANGES} more values")
-        sentences = [f"{made.cure.value[:1].upper()}{made.cure.value[1:]}: {'; '.join(parts)}." if parts else ""]
+        sentences = [f"{made.method.value[:1].upper()}{made.method.value[1:]}: {'; '.join(parts)}." if parts else ""]
         if made.back_to is not None:
             sentences.append(f"Go back to version {made.back_to[0]}, as RESTORE does.")
         sentences += [f"Copy {path} to {copy_name(path)}, and commit the copy instead." for path, _ in made.copied]
@@ -164,7 +164,7 @@ class RepairPlan:
             needed=self.needed,
             level=self.level,
             left_open=tuple(
-                LeftOpen(
+                UnfixedFinding(
                     code=finding.code,
                     version=finding.version,
                     fingerprint=finding.fingerprint or "",
@@ -208,7 +208,7 @@ def _canonical(made: Correction) -> list[Any]:
         [list(change.place), None if change.is_fresh else [change.before, change.after]] for change in made.changes
     ]
     back_to = None if made.back_to is None else made.back_to[0]
-    return ["correct", made.cure.value, changes, list(made.removed), list(made.copied), list(made.again), back_to]
+    return ["correct", made.method.value, changes, list(made.removed), list(made.copied), list(made.again), back_to]
 
 
 def _step(step: Step) -> PlanStep:
@@ -258,7 +258,7 @@ def why_left(finding: Finding, needs_permission: Sequence[str] = (), hindrance: 
         return f"The correction loses information, and needs --permit {finding.fingerprint}: {lost}"
     if finding.severity is Severity.UNDECIDED:
         reason = "This is no damage that a repair could fix: something could not be checked."
-    elif rule.all_cures:
+    elif rule.all_repairs:
         reason = f"No correction was found that fixes it and breaks no rule. {hindrance}".rstrip()
     else:
         reason = _NOT_CORRECTED.get(rule.scope, "No commit can correct this.")

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from airflow_delta_provider.domain.checks.registry import rule_of
-from airflow_delta_provider.domain.checks.rule import Cure
+from airflow_delta_provider.domain.checks.rule import RepairMethod
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.repair.cures import (
+from airflow_delta_provider.domain.repair.corrections import (
     Correction,
     Past,
     Situation,
@@ -37,7 +37,7 @@ _MOST_MINIMIZED = 12
 
 
 @dataclass(frozen=True)
-class Repaired:
+class Fix:
     """A correction and the findings that it fixes."""
 
     correction: Correction
@@ -55,7 +55,7 @@ class Outcome:
     """
 
     table: LoggedTable
-    repaired: tuple[Repaired, ...]
+    repaired: tuple[Fix, ...]
     open: tuple[Finding, ...]
     forbidden: Mapping[Identity, tuple[str, ...]]
     hindered: Mapping[Identity, str]
@@ -88,7 +88,7 @@ class Planner:
 
     def plan(self, findings: Iterable[Finding]) -> Outcome:
         """Correct finding by finding, those with the oldest versions first, until no correction helps."""
-        table, repaired = self._table, list[Repaired]()
+        table, repaired = self._table, list[Fix]()
         open_now = [finding for finding in findings if finding.is_open]
         progress = True
         while progress:
@@ -104,7 +104,7 @@ class Planner:
                         fixed = (*(other for each in repaired for other in each.fixes), *fixed)
                         repaired.clear()
                         del self._permissions[:-1]
-                    repaired.append(Repaired(correction, fixed))
+                    repaired.append(Fix(correction, fixed))
                     open_now, progress = list(after), True
         hindered = {identity_of(finding): self._why_not_back(table, finding) for finding in open_now}
         return Outcome(
@@ -112,7 +112,7 @@ class Planner:
         )
 
     def _why_not_back(self, table: LoggedTable, finding: Finding) -> str:
-        if Cure.EARLIER_VERSION not in rule_of(finding).all_cures:
+        if RepairMethod.EARLIER_VERSION not in rule_of(finding).all_repairs:
             return ""
         before = version_before(Situation(finding, self._state, table, self._past))
         return before if isinstance(before, str) else "Going back to the version before it would break another rule."
@@ -121,7 +121,7 @@ class Planner:
         self, table: LoggedTable, finding: Finding, open_now: Sequence[Finding]
     ) -> tuple[LoggedTable, Sequence[Finding], Correction] | None:
         situation = Situation(finding, self._state, table, self._past)
-        found = (proposal for cure in rule_of(finding).all_cures for proposal in proposals(cure, situation))
+        found = (proposal for method in rule_of(finding).all_repairs for proposal in proposals(method, situation))
         later: list[Correction] = []
         tried: list[tuple[Correction, Sequence[Finding]]] = []
         for correction in found:
@@ -200,7 +200,7 @@ class Planner:
         """
         for new in [other for other in found if other.version == self._state.version + 1][:1]:
             situation = Situation(new, self._state, correction.applied(table), self._past)
-            for more in (more for cure in rule_of(new).all_cures for more in proposals(cure, situation)):
+            for more in (more for method in rule_of(new).all_repairs for more in proposals(method, situation)):
                 if more.loses:
                     continue
                 both = correction.and_then(more)

@@ -103,7 +103,7 @@ class PlanStep(Part):
 
 
 @part(frozen=True, kw_only=True)
-class LeftOpen(Part):
+class UnfixedFinding(Part):
     """A finding that a repair does not fix."""
 
     code: str = needed(pattern=r"^[A-Z]{2}\d{2}$")
@@ -145,7 +145,7 @@ class PlanAnswer(Part):
         "Of a repair: fingerprints that a repair of all else needs in addition.", "not permitted"
     )
     level: str = key("Of a repair: level of the audit that proves it.", enum=["log", "footers"])
-    left_open: tuple[LeftOpen, ...] = key("Of a repair: findings that stay open, each with the reason.")
+    left_open: tuple[UnfixedFinding, ...] = key("Of a repair: findings that stay open, each with the reason.")
     checksum: str = key("Of a migration: SHA-256 of all else in the plan.", **_SHA256)
 
 
@@ -273,7 +273,7 @@ class LoggedWriter(Part):
 
 
 @part(frozen=True, kw_only=True)
-class KnownLockouts(Part):
+class LockedOutEngines(Part):
     """Names of engines that cannot use a table."""
 
     read: tuple[str, ...] = key()
@@ -299,7 +299,7 @@ class Probe(Part):
 
 
 @part(frozen=True, kw_only=True)
-class TriedEngine(Part):
+class EngineTrial(Part):
     """An installed engine that read a whole table."""
 
     engine: str = key()
@@ -400,12 +400,12 @@ class Evidence(Part):
         "Of check-compatibility: who wrote to the table within the days that were asked for, the newest commit first."
     )
     writers_since_version: int | None = key("Version of the oldest commit of these days, null where there is none.")
-    known_lockouts: KnownLockouts = key(
+    known_lockouts: LockedOutEngines = key(
         "Of check-compatibility: engines that are known not to read, not to write, or to misread such a table, whether "
         "they use it or not."
     )
     probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
-    tried: tuple[TriedEngine, ...] = key("Of try-engines: what each installed engine read.", "engines")
+    tried: tuple[EngineTrial, ...] = key("Of try-engines: what each installed engine read.", "engines")
     earliest_version: int = key("Of check-retention: the first version that the log has.", "log from version")
     travel_from_version: int | None = key(
         "Of check-retention: the first version from which on all versions have their files; null where the newest has "

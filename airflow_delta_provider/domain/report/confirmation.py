@@ -32,7 +32,7 @@ def identity(finding: Finding) -> str:
 
 
 @dataclass(frozen=True)
-class Pending:
+class UnconfirmedReports:
     """Unconfirmed statements of reports about findings.
 
     :param receipts: receipts of the reports that made the same statements, oldest first
@@ -44,7 +44,7 @@ class Pending:
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportedFindings:
     """Everything that was reported about one table.
 
     :param confirmed: digest, by identity, of each finding that was last received as open
@@ -53,18 +53,18 @@ class Reported:
     """
 
     confirmed: Mapping[str, str] = field(default_factory=dict)
-    pending: tuple[Pending, ...] = ()
+    pending: tuple[UnconfirmedReports, ...] = ()
     over: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, findings: Iterable[Finding]) -> Reported:
+    def of(cls, findings: Iterable[Finding]) -> ReportedFindings:
         """Return findings as confirmed, for a table without recorded receipts."""
         found = tuple(findings)
         said = _what_they_say(found)
         older = {identity(finding) for finding in found if finding.evidence is None and finding.facts is None}
         return cls({key: "" if key in older else digest for key, digest in said.items()})
 
-    def by_facts(self, now: Mapping[str, str]) -> Reported:
+    def by_facts(self, now: Mapping[str, str]) -> ReportedFindings:
         """Replace digests of sentences, written by older releases, with digests of facts.
 
         :param now: digest, by identity, of the findings that are open now
@@ -74,15 +74,15 @@ class Reported:
             replace(each, said={key: _by_facts(said, now.get(key)) for key, said in each.said.items()})
             for each in self.pending
         )
-        return Reported(confirmed, pending, self.over)
+        return ReportedFindings(confirmed, pending, self.over)
 
-    def received(self, receipts: Receipts, table: str) -> Reported:
+    def received(self, receipts: Receipts, table: str) -> ReportedFindings:
         """Return the state after reports were received.
 
         :param table: name of the table in the reports
         """
         confirmed, over = dict(self.confirmed), {identity(finding): finding for finding in self.over}
-        left: list[Pending] = []
+        left: list[UnconfirmedReports] = []
         for pending in self.pending:
             arrived = _arrived(pending, receipts, table)
             for key in arrived:
@@ -93,18 +93,18 @@ class Reported:
                 else:
                     confirmed[key] = said
             left = [_without(earlier, arrived) for earlier in left] + [_without(pending, arrived)]
-        return Reported(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
+        return ReportedFindings(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
 
-    def waiting(self, findings: Iterable[Finding], receipt: str | None) -> Reported:
+    def waiting(self, findings: Iterable[Finding], receipt: str | None) -> ReportedFindings:
         """Return the state after a report of findings that no later job would find again.
 
         :param receipt: see :meth:`Comparison.reported`
         """
         over = {identity(finding): finding for finding in findings}
         if receipt is None or not over:
-            return Reported()
+            return ReportedFindings()
         pending = tuple(_still(self.pending, {}, {*over}))
-        return Reported({}, _with(pending, receipt, dict.fromkeys(over)), tuple(over.values())[:MAX_OVER])
+        return ReportedFindings({}, _with(pending, receipt, dict.fromkeys(over)), tuple(over.values())[:MAX_OVER])
 
     def waits_for(self, receipt: str | None) -> bool:
         """Return True if a receipt still has to be confirmed."""
@@ -139,14 +139,14 @@ class Reported:
         }
 
     @classmethod
-    def from_json(cls, wire: Mapping[str, Any]) -> Reported:
+    def from_json(cls, wire: Mapping[str, Any]) -> ReportedFindings:
         """Read the JSON form.
 
         :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
         """
         return cls(
             {str(key): str(said) for key, said in wire["confirmed"].items()},
-            tuple(Pending(tuple(p["receipts"]), dict(p["said"])) for p in wire["pending"]),
+            tuple(UnconfirmedReports(tuple(p["receipts"]), dict(p["said"])) for p in wire["pending"]),
             tuple(map(Finding.from_json, wire["over"])),
         )
 
@@ -159,7 +159,7 @@ class Comparison:
 
     def __init__(
         self,
-        reported: Reported,
+        reported: ReportedFindings,
         findings: tuple[Finding, ...],
         before: tuple[Finding, ...],
         *,
@@ -184,7 +184,7 @@ class Comparison:
         """
         return [replace(finding, status=self._status(finding)) for finding in findings]
 
-    def reported(self, findings: Sequence[Finding], receipt: str | None) -> Reported:
+    def reported(self, findings: Sequence[Finding], receipt: str | None) -> ReportedFindings:
         """Return the state to remember after a report.
 
         :param findings: findings in the report
@@ -206,11 +206,11 @@ class Comparison:
         news = {key: now for key, now in said.items() if now is None or confirmed.get(key) != now}
         pending = tuple(_still(self._reported.pending, confirmed, {*self._open, *over}))
         if receipt is None:
-            received = Pending(("",), news)
-            return Reported(confirmed, (*pending, received), tuple(over.values())).received({"": None}, "")
+            received = UnconfirmedReports(("",), news)
+            return ReportedFindings(confirmed, (*pending, received), tuple(over.values())).received({"": None}, "")
         if news:
             pending = _with(pending, receipt, news)
-        return Reported(confirmed, pending, tuple(over.values())[:MAX_OVER])
+        return ReportedFindings(confirmed, pending, tuple(over.values())[:MAX_OVER])
 
     def _said(self, key: str, *, accepted: bool) -> str:
         """Return the digest to report for an open finding.
@@ -235,7 +235,7 @@ class Comparison:
         return Status.KNOWN if known.removeprefix(_ACCEPTED) == self._open[key] else Status.CHANGED
 
 
-def _arrived(pending: Pending, receipts: Receipts, table: str) -> set[str]:
+def _arrived(pending: UnconfirmedReports, receipts: Receipts, table: str) -> set[str]:
     """Return the identities of one table's findings that are confirmed."""
     arrived: set[str] = set()
     for receipt in pending.receipts:
@@ -246,11 +246,13 @@ def _arrived(pending: Pending, receipts: Receipts, table: str) -> set[str]:
     return arrived
 
 
-def _without(pending: Pending, keys: set[str]) -> Pending:
+def _without(pending: UnconfirmedReports, keys: set[str]) -> UnconfirmedReports:
     return replace(pending, said={key: said for key, said in pending.said.items() if key not in keys})
 
 
-def _still(pending: Iterable[Pending], confirmed: Mapping[str, str], concerned: set[str]) -> Iterator[Pending]:
+def _still(
+    pending: Iterable[UnconfirmedReports], confirmed: Mapping[str, str], concerned: set[str]
+) -> Iterator[UnconfirmedReports]:
     """Yield pending statements, without those whose confirmation would change nothing."""
     for each in pending:
         said = {key: said for key, said in each.said.items() if key in concerned and confirmed.get(key, "") != said}
@@ -258,11 +260,16 @@ def _still(pending: Iterable[Pending], confirmed: Mapping[str, str], concerned: 
             yield replace(each, said=said)
 
 
-def _with(pending: tuple[Pending, ...], receipt: str, said: Mapping[str, str | None]) -> tuple[Pending, ...]:
+def _with(
+    pending: tuple[UnconfirmedReports, ...], receipt: str, said: Mapping[str, str | None]
+) -> tuple[UnconfirmedReports, ...]:
     """Add a receipt to the pending statements, and keep the newest ``MAX_RECEIPTS`` receipts."""
     same = [receipt for each in pending if each.said == said for receipt in each.receipts]
-    newest_first = [Pending((*same, receipt), said), *(each for each in reversed(pending) if each.said != said)]
-    kept: list[Pending] = []
+    newest_first = [
+        UnconfirmedReports((*same, receipt), said),
+        *(each for each in reversed(pending) if each.said != said),
+    ]
+    kept: list[UnconfirmedReports] = []
     room = MAX_RECEIPTS
     for each in newest_first:
         if room:

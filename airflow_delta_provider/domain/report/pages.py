@@ -236,7 +236,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class LatestLook:
+class LatestResult:
     """The latest result of a table, from one kind of job.
 
     :param row: result of the table
@@ -253,7 +253,7 @@ class LatestLook:
 
 
 @dataclass(frozen=True)
-class Looks:
+class LatestResults:
     """The latest results of tables.
 
     :param latest: latest result for each table and kind of job: a plan does not replace an audit
@@ -262,22 +262,22 @@ class Looks:
     :param crowded: True if some tasks had no room for all their tables
     """
 
-    latest: tuple[LatestLook, ...] = ()
+    latest: tuple[LatestResult, ...] = ()
     tasks: int = 0
     oldest: datetime | None = None
     crowded: bool = False
 
     @classmethod
-    def of(cls, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
+    def of(cls, results: Iterable[tuple[Origin, TableRows]]) -> LatestResults:
         """Combine the results of tasks.
 
-        :param looked: rows of tasks, newest first; each is dropped once it has been read
+        :param results: rows of tasks, newest first; each is dropped once it has been read
         """
         first: dict[tuple[str, str], tuple[TableRow, Origin]] = {}
         since: dict[tuple[str, str], datetime] = {}
         ended: set[tuple[str, str]] = set()
         tasks, oldest, crowded = 0, None, False
-        for origin, rows in looked:
+        for origin, rows in results:
             tasks, oldest, crowded = tasks + 1, origin.at, crowded or rows.omitted > 0
             for row in rows.rows:
                 key = row.table, rows.kind
@@ -288,18 +288,18 @@ class Looks:
                     since[key] = origin.at
                 else:
                     ended.add(key)
-        latest = (LatestLook(*known, key[1], since[key], key not in ended) for key, known in first.items())
+        latest = (LatestResult(*known, key[1], since[key], key not in ended) for key, known in first.items())
         return cls(tuple(latest), tasks, oldest, crowded)
 
-    def and_older(self, looked: Iterable[tuple[Origin, TableRows]]) -> Looks:
+    def and_older(self, results: Iterable[tuple[Origin, TableRows]]) -> LatestResults:
         """Return a copy with the tables that occur only in older tasks.
 
         Some of the older tasks may be missing, so their earlier verdicts are not used.
 
-        :param looked: rows of older tasks, newest first
+        :param results: rows of older tasks, newest first
         """
-        known = {(look.row.table, look.kind) for look in self.latest}
-        older = Looks.of(looked)
-        new = (look for look in older.latest if (look.row.table, look.kind) not in known)
-        added = (replace(look, since=look.origin.at, always=True) for look in new)
+        known = {(result.row.table, result.kind) for result in self.latest}
+        older = LatestResults.of(results)
+        new = (result for result in older.latest if (result.row.table, result.kind) not in known)
+        added = (replace(result, since=result.origin.at, always=True) for result in new)
         return replace(self, latest=(*self.latest, *added), crowded=self.crowded or older.crowded)

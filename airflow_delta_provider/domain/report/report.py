@@ -48,7 +48,7 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, key=lambda verdict: verdict.rank, default=Verdict.PASS)
 
 
-def judge(severities: Iterable[Severity]) -> Verdict:
+def verdict_of(severities: Iterable[Severity]) -> Verdict:
     """Return the verdict that follows from the severities of findings.
 
     ``VIOLATED`` if there is at least one error, else ``UNDETERMINED`` if there is at least one undecided finding, else
@@ -339,9 +339,9 @@ class TableReport:
         return cls(table, Verdict.REFUSED, retryable=retryable, findings=findings, **known)
 
     @classmethod
-    def judged(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
+    def of_findings(cls, table: str, *findings: Finding, **known: Any) -> TableReport:
         """Return the report of a checked table; its verdict follows from the severities of the open findings."""
-        verdict = judge(finding.severity for finding in findings if finding.is_open)
+        verdict = verdict_of(finding.severity for finding in findings if finding.is_open)
         return cls(table, verdict, findings=tuple(open_first(findings)), **known)
 
     def brief(self) -> TableReport:

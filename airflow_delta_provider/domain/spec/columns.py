@@ -26,61 +26,61 @@ from airflow_delta_provider.domain.spec.problem import (
     TYPE_KEYS,
     Key,
     Problems,
-    Said,
+    SpecValue,
     is_list,
     is_mapping,
 )
-from airflow_delta_provider.domain.spec.table_spec import UNSAID, ColumnSpec, Text, outermost_structs, struct_of
+from airflow_delta_provider.domain.spec.table_spec import UNDECLARED, ColumnSpec, Text, outermost_structs, struct_of
 from airflow_delta_provider.domain.text import did_you_mean
 
 
-def read_text(said: Said, problems: Problems) -> str | None:
+def read_text(node: SpecValue, problems: Problems) -> str | None:
     """Return a string that is not empty; None, with a problem, for anything else."""
-    value = said.value
+    value = node.value
     if not isinstance(value, str):
-        problems.add(said, f"has to be a string, not {described(said)}")
+        problems.add(node, f"has to be a string, not {described(node)}")
     elif not value:
-        problems.add(said, "is empty")
+        problems.add(node, "is empty")
     elif not _is_unicode(value):
-        problems.add(said, f"{value!a} has half of a character (a lone surrogate), which is not text")
+        problems.add(node, f"{value!a} has half of a character (a lone surrogate), which is not text")
     else:
         return value
     return None
 
 
-def read_value(said: Said, problems: Problems) -> str | None:
+def read_value(node: SpecValue, problems: Problems) -> str | None:
     """Return the text of a string, boolean or number; None, with a problem, for anything else."""
-    value = said.value
+    value = node.value
     if isinstance(value, str):
-        return value if value == "" else read_text(said, problems)
+        return value if value == "" else read_text(node, problems)
     if isinstance(value, (bool, int, float)) and not (isinstance(value, float) and not math.isfinite(value)):
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        if not said.text or said.text.lower() == text:
+        if not node.text or node.text.lower() == text:
             return text
-        problems.add(said, f"YAML reads {said.text} as {text}. Write that, or put it in quotes")
+        problems.add(node, f"YAML reads {node.text} as {text}. Write that, or put it in quotes")
         return None
-    problems.add(said, f"has to be a string, a number or a boolean, not {described(said)}")
+    problems.add(node, f"has to be a string, a number or a boolean, not {described(node)}")
     return None
 
 
-def read_flag(said: Said, problems: Problems) -> bool:
+def read_flag(node: SpecValue, problems: Problems) -> bool:
     """Return a boolean; False, with a problem, for anything else."""
-    if not isinstance(said.value, bool):
-        problems.add(said, f"has to be true or false, not {described(said)}")
+    if not isinstance(node.value, bool):
+        problems.add(node, f"has to be true or false, not {described(node)}")
         return False
-    return said.value
+    return node.value
 
 
-def read_texts(said: Said, problems: Problems) -> tuple[tuple[Said, str], ...]:
+def read_texts(node: SpecValue, problems: Problems) -> tuple[tuple[SpecValue, str], ...]:
     """Return the unique strings of a list, each with its place; items with problems are left out."""
-    if not is_list(said.value):
-        if isinstance(said.value, str):
-            problems.add(said, f"has to be a list: write [{said.value}]")
+    if not is_list(node.value):
+        if isinstance(node.value, str):
+            problems.add(node, f"has to be a list: write [{node.value}]")
         else:
-            problems.add(said, f"has to be a list, not {described(said)}")
+            problems.add(node, f"has to be a list, not {described(node)}")
         return ()
-    found: dict[str, Said] = {}
-    for item in said.items():
+    found: dict[str, SpecValue] = {}
+    for item in node.items():
         text = read_text(item, problems)
         if text in found:
             problems.add(item, f"{text!r} is there twice")
@@ -89,9 +89,9 @@ def read_texts(said: Said, problems: Problems) -> tuple[tuple[Said, str], ...]:
     return tuple((item, text) for text, item in found.items())
 
 
-def described(said: Said) -> str:
+def described(node: SpecValue) -> str:
     """Return a description of a value for people."""
-    value = said.value
+    value = node.value
     if value is None:
         return "null"
     if is_mapping(value):
@@ -101,10 +101,10 @@ def described(said: Said) -> str:
     if isinstance(value, str):
         return f"{value!r:.60}"
     if isinstance(value, float) and not math.isfinite(value):
-        return f"{said.text or value}, which is not a number"
+        return f"{node.text or value}, which is not a number"
     kind = _kind(value)
-    if said.text:
-        return f"{kind}: YAML reads {said.text:.60} as one. Put it in quotes"
+    if node.text:
+        return f"{kind}: YAML reads {node.text:.60} as one. Put it in quotes"
     return f"{kind} ({value!r:.60})" if kind == "a number" else kind
 
 
@@ -140,7 +140,7 @@ def _declared_struct(struct: StructType) -> StructType:
             name=field.name,
             data_type=_with_structs(field.data_type, _declared_struct),
             nullable=None if field.nullable else False,
-            comment=field.metadata.get("comment", UNSAID),
+            comment=field.metadata.get("comment", UNDECLARED),
         )
         for field in struct.fields
     )
@@ -168,13 +168,13 @@ def _levels_of(data_type: DataType) -> int:
 _PARTS: Mapping[str, tuple[str, ...]] = {"array": ("element",), "map": ("key", "value")}
 
 
-def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[str, Said]:
+def known_keys(node: SpecValue, keys: Mapping[str, Key], problems: Problems) -> dict[str, SpecValue]:
     """Return the values of a mapping by their keys; an unknown key is a problem."""
-    if not is_mapping(said.value):
-        problems.add(said, f"has to be a mapping, not {described(said)}")
+    if not is_mapping(node.value):
+        problems.add(node, f"has to be a mapping, not {described(node)}")
         return {}
-    found: dict[str, Said] = {}
-    for key, value in said.entries():
+    found: dict[str, SpecValue] = {}
+    for key, value in node.entries():
         if key in keys:
             found[key] = value
         elif isinstance(key, str):
@@ -187,8 +187,8 @@ def known_keys(said: Said, keys: Mapping[str, Key], problems: Problems) -> dict[
 
 
 def read_columns(
-    said: Said, problems: Problems, *, nested: bool = False, level: int = 1
-) -> tuple[tuple[Said, ColumnSpec], ...]:
+    node: SpecValue, problems: Problems, *, nested: bool = False, level: int = 1
+) -> tuple[tuple[SpecValue, ColumnSpec], ...]:
     """Return the columns of a table, or the fields of a struct, each with its place.
 
     Columns without a name are left out.
@@ -196,39 +196,39 @@ def read_columns(
     :param nested: True for the fields of a struct
     :param level: number of types around them, the schema included
     """
-    if not is_list(said.value):
-        hint = ". Write one column per line, each after '- '" if is_mapping(said.value) else ""
-        problems.add(said, f"has to be a list, not {described(said)}{hint}")
+    if not is_list(node.value):
+        hint = ". Write one column per line, each after '- '" if is_mapping(node.value) else ""
+        problems.add(node, f"has to be a list, not {described(node)}{hint}")
         return ()
-    read = ((item, _column(item, problems, nested=nested, level=level)) for item in said.items())
+    read = ((item, _column(item, problems, nested=nested, level=level)) for item in node.items())
     found = tuple((item, column) for item, column in read if column is not None)
     _check_names(found, problems)
     return found
 
 
-def read_nullable_text(said: Said, problems: Problems) -> Text:
+def read_nullable_text(node: SpecValue, problems: Problems) -> Text:
     """Return a string; None for null or an empty string."""
-    if said.value is None or said.value == "":
+    if node.value is None or node.value == "":
         return None
-    return read_text(said, problems)
+    return read_text(node, problems)
 
 
-def read_on_loss(said: Said, problems: Problems) -> bool:
+def read_on_loss(node: SpecValue, problems: Problems) -> bool:
     """Return True if values that a cast loses become NULL."""
-    if said.value not in ("refuse", "null", None) or isinstance(said.value, bool):
-        problems.add(said, f"has to be refuse or null, not {described(said)}")
-    return said.value in ("null", None)
+    if node.value not in ("refuse", "null", None) or isinstance(node.value, bool):
+        problems.add(node, f"has to be refuse or null, not {described(node)}")
+    return node.value in ("null", None)
 
 
-def _column(said: Said, problems: Problems, *, nested: bool, level: int) -> ColumnSpec | None:
-    if isinstance(said.value, str):
-        problems.add(said, f"has to be a mapping: write {{name: {said.value:.60}, type: …}}")
+def _column(node: SpecValue, problems: Problems, *, nested: bool, level: int) -> ColumnSpec | None:
+    if isinstance(node.value, str):
+        problems.add(node, f"has to be a mapping: write {{name: {node.value:.60}, type: …}}")
         return None
-    given = known_keys(said, COLUMN_KEYS, problems)
-    if not is_mapping(said.value):
+    given = known_keys(node, COLUMN_KEYS, problems)
+    if not is_mapping(node.value):
         return None
     if "name" not in given:
-        problems.add(said, "has no name")
+        problems.add(node, "has no name")
     values: dict[str, Any] = {}
     for key, read in _READ.items():
         if key in given:
@@ -238,14 +238,14 @@ def _column(said: Said, problems: Problems, *, nested: bool, level: int) -> Colu
     for key in COLUMN_KEYS.keys() - FIELD_KEYS.keys() if nested else ():
         if key in given:
             problems.add(given[key], f"a field of a struct can have no {key}", key=True)
-    if values.get("generated") is not None and values.get("default", UNSAID) not in (UNSAID, None):
+    if values.get("generated") is not None and values.get("default", UNDECLARED) not in (UNDECLARED, None):
         problems.add(given["default"], "a generated column can have no default", key=True)
     data_type = _type(given, problems, level) if given.keys() & TYPE_KEYS.keys() else None
     name = values.pop("name", None)
     return None if name is None else ColumnSpec(name=name, data_type=data_type, **values)
 
 
-def _type(given: Mapping[str, Said], problems: Problems, level: int) -> DataType | None:
+def _type(given: Mapping[str, SpecValue], problems: Problems, level: int) -> DataType | None:
     """Return the type that keys declare; None, with a problem, if they declare none."""
     parts = [key for key in ("element", "key", "value") if key in given]
     if "type" not in given:
@@ -253,14 +253,14 @@ def _type(given: Mapping[str, Said], problems: Problems, level: int) -> DataType
         word = "struct" if key == "fields" else "array" if key == "element" else "map"
         problems.add(given[key], f"{key} goes with a type: add type: {word}", key=True)
         return None
-    said = given["type"]
+    node = given["type"]
     if level > MOST_LEVELS:
-        problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
+        problems.add(node, f"is nested more than {MOST_LEVELS - 1} deep")
         return None
-    if is_mapping(said.value) or is_list(said.value):
-        problems.add(said, f"is {described(said)}. Write the type in SQL, or type: struct with fields next to it")
+    if is_mapping(node.value) or is_list(node.value):
+        problems.add(node, f"is {described(node)}. Write the type in SQL, or type: struct with fields next to it")
         return None
-    text = read_text(said, problems)
+    text = read_text(node, problems)
     if text is None:
         return None
     if parts:
@@ -268,11 +268,11 @@ def _type(given: Mapping[str, Said], problems: Problems, level: int) -> DataType
     try:
         declared = parse_declared(text)
     except UnknownTypeError as error:
-        problems.add(said, _with_parts(str(error), text))
+        problems.add(node, _with_parts(str(error), text))
         return None
     inside = _levels_of(declared)
     if level + inside > MOST_LEVELS:
-        problems.add(said, f"is nested more than {MOST_LEVELS - 1} deep")
+        problems.add(node, f"is nested more than {MOST_LEVELS - 1} deep")
         return None
     return _with_fields(declared, given, problems, level + inside) if "fields" in given else declared
 
@@ -284,7 +284,7 @@ def _with_parts(message: str, text: str) -> str:
     return f"{word} of what? Write for instance {'array<string>' if word == 'array' else 'map<string,int>'}"
 
 
-def _with_fields(declared: DataType, given: Mapping[str, Said], problems: Problems, level: int) -> DataType:
+def _with_fields(declared: DataType, given: Mapping[str, SpecValue], problems: Problems, level: int) -> DataType:
     empty = [struct for _, struct in outermost_structs(declared) if not struct.fields]
     fields = tuple(column for _, column in read_columns(given["fields"], problems, nested=True, level=level))
     if len(empty) == 1:
@@ -297,7 +297,7 @@ def _with_fields(declared: DataType, given: Mapping[str, Said], problems: Proble
     return declared
 
 
-def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level: int) -> DataType | None:
+def _from_parts(word: str, given: Mapping[str, SpecValue], problems: Problems, level: int) -> DataType | None:
     """Return an array or a map whose inner types have keys of their own."""
     wanted = _PARTS.get(word, ())
     for key in ("element", "key", "value", "fields"):
@@ -315,46 +315,46 @@ def _from_parts(word: str, given: Mapping[str, Said], problems: Problems, level:
     return ArrayType(known[0]) if word == "array" else MapType(known[0], known[1])
 
 
-def _inner_type(said: Said, problems: Problems, level: int) -> DataType | None:
-    if is_mapping(said.value):
-        given = known_keys(said, TYPE_KEYS, problems)
+def _inner_type(node: SpecValue, problems: Problems, level: int) -> DataType | None:
+    if is_mapping(node.value):
+        given = known_keys(node, TYPE_KEYS, problems)
         if not given:
-            problems.add(said, "has no type")
+            problems.add(node, "has no type")
             return None
         return _type(given, problems, level)
-    return _type({"type": said}, problems, level)
+    return _type({"type": node}, problems, level)
 
 
-def _check_names(columns: Iterable[tuple[Said, ColumnSpec]], problems: Problems) -> None:
+def _check_names(columns: Iterable[tuple[SpecValue, ColumnSpec]], problems: Problems) -> None:
     """Check that names are unique, and that renames start from different, undeclared columns."""
     named: dict[tuple[str, ...], ColumnSpec] = {}
     sources: dict[tuple[str, ...], ColumnSpec] = {}
-    renamed: list[tuple[Said, ColumnSpec, str]] = []
+    renamed: list[tuple[SpecValue, ColumnSpec, str]] = []
     in_circles: set[tuple[str, ...]] = set()
-    for said, column in columns:
+    for node, column in columns:
         first = named.setdefault(lowered([column.name]), column)
         if first is not column:
             other = "" if first.name == column.name else f", as {first.name!r}: names have to differ by more than case"
-            problems.add(said, f"the column {column.name!r} is there twice{other}")
+            problems.add(node, f"the column {column.name!r} is there twice{other}")
         if isinstance(column.renamed_from, str):
-            renamed.append((said, column, column.renamed_from))
-    for said, column, source in renamed:
+            renamed.append((node, column, column.renamed_from))
+    for node, column, source in renamed:
         first = sources.setdefault(lowered([source]), column)
         stays = named.get(lowered([source]))
         if first is not column:
-            problems.add(said, f"{first.name!r} and {column.name!r} are both renamed from {source!r}")
+            problems.add(node, f"{first.name!r} and {column.name!r} are both renamed from {source!r}")
         elif source == column.name:
-            problems.add(said, f"{column.name!r} is renamed from its own name")
+            problems.add(node, f"{column.name!r} is renamed from its own name")
         elif stays is not None and stays is not column and not isinstance(stays.renamed_from, str):
             problems.add(
-                said,
+                node,
                 f"{column.name!r} is renamed from {source!r}, which is also a column of its own. If {source!r} is to "
                 "be added after the rename, migrate without it first",
             )
         elif lowered([column.name]) not in in_circles and (circle := _circle(column, named)):
             in_circles |= {lowered([name]) for name in circle}
             problems.add(
-                said,
+                node,
                 f"the renames go in a circle, {' from '.join(map(repr, circle))}. A table does not show whether names "
                 "were exchanged already: rename one of them to a third name first, in a migration of its own",
             )
@@ -374,33 +374,33 @@ def _circle(column: ColumnSpec, named: Mapping[tuple[str, ...], ColumnSpec]) -> 
     return []
 
 
-def _source(said: Said, problems: Problems) -> Text:
+def _source(node: SpecValue, problems: Problems) -> Text:
     """Return the old name of a column; None for null, which declares a new column."""
-    return None if said.value is None else read_text(said, problems) or UNSAID
+    return None if node.value is None else read_text(node, problems) or UNDECLARED
 
 
-def _default(said: Said, problems: Problems) -> Text:
+def _default(node: SpecValue, problems: Problems) -> Text:
     """Return the SQL expression of a default; None for null. Numbers and booleans are accepted."""
-    if said.value is None:
+    if node.value is None:
         return None
-    if said.value == "":
-        problems.add(said, "is empty. For the empty string write \"''\", for no default null")
+    if node.value == "":
+        problems.add(node, "is empty. For the empty string write \"''\", for no default null")
         return None
-    return _checked(said, read_value(said, problems), wrong_default, problems)
+    return _checked(node, read_value(node, problems), wrong_default, problems)
 
 
-def _generated(said: Said, problems: Problems) -> str | None:
-    return _checked(said, read_text(said, problems), wrong_syntax, problems)
+def _generated(node: SpecValue, problems: Problems) -> str | None:
+    return _checked(node, read_text(node, problems), wrong_syntax, problems)
 
 
 def _checked(
-    said: Said, expression: str | None, wrong_of: Callable[[str], str | None], problems: Problems
+    node: SpecValue, expression: str | None, wrong_of: Callable[[str], str | None], problems: Problems
 ) -> str | None:
     """Return an expression that is not certainly wrong; None, with a problem, for any other."""
     wrong = None if expression is None else wrong_of(expression)
     if wrong is None:
         return expression
-    problems.add(said, wrong)
+    problems.add(node, wrong)
     return None
 
 

@@ -23,8 +23,8 @@ from airflow_delta_provider.domain.spec.problem import (
     FILE_KEYS,
     Problem,
     Problems,
-    Said,
     SpecError,
+    SpecValue,
     is_list,
     is_mapping,
 )
@@ -198,7 +198,7 @@ class _Declared:
     """A spec with the value it was read from and the name of its file."""
 
     spec: TableSpec
-    said: Said
+    node: SpecValue
     name: str
     alone: bool
 
@@ -217,13 +217,13 @@ def _values(text: str, name: str) -> Any:
 
 def _declared(values: Any, name: str) -> list[_Declared]:
     problems = Problems(name)
-    whole = Said(values)
+    whole = SpecValue(values)
     if not (is_mapping(values) and values.keys() & FILE_KEYS.keys()):
         spec = spec_of(whole, problems)
         problems.check()
         return [_Declared(spec, whole, name, alone=True)]
     given = known_keys(whole, FILE_KEYS, problems)
-    defaults = given.get("defaults", Said({}))
+    defaults = given.get("defaults", SpecValue({}))
     spec_of(defaults, problems, shared=True)
     problems.check()
     tables = given.get("tables")
@@ -239,9 +239,9 @@ def _declared(values: Any, name: str) -> list[_Declared]:
     return found
 
 
-def _table(item: Said, defaults: Mapping[Any, Any], name: str, problems: Problems) -> _Declared:
+def _table(item: SpecValue, defaults: Mapping[Any, Any], name: str, problems: Problems) -> _Declared:
     if is_mapping(item.value):
-        whole = Said(with_defaults(item.value, defaults), item.path, item.mark)
+        whole = SpecValue(with_defaults(item.value, defaults), item.path, item.mark)
         if "table" not in item.value:
             problems.add(item, "has no table: add it")
     else:
@@ -261,28 +261,28 @@ def _checked(declared: Sequence[_Declared]) -> tuple[TableSpec, ...]:
         if each.spec.table is not None:
             before = first.setdefault(named_place(each.spec.table), each)
             if before is not each:
-                where = ", ".join(filter(None, (before.name, before.said.path, _line(before.said))))
-                problems.add(each.said, f"{each.spec.table!r} has a spec already{f': {where}' if where else ''}")
+                where = ", ".join(filter(None, (before.name, before.node.path, _line(before.node))))
+                problems.add(each.node, f"{each.spec.table!r} has a spec already{f': {where}' if where else ''}")
         missing = [table for table in each.spec.after if named_place(table) not in known]
         if missing and not (each.alone and len(declared) == 1):
-            problems.add(_after(each.said), f"there is no spec of {missing[0]!r}")
+            problems.add(_after(each.node), f"there is no spec of {missing[0]!r}")
         problems.check()
     try:
         in_order([each.spec for each in declared])
     except CircleError as error:
         first_of = next(each for each in declared if each.spec is error.circle[0])
         problems = Problems(first_of.name)
-        problems.add(_after(first_of.said), error.problems[0].what)
+        problems.add(_after(first_of.node), error.problems[0].what)
         problems.check()
     return tuple(each.spec for each in declared)
 
 
-def _after(said: Said) -> Said:
-    return dict(said.entries()).get("after", said) if is_mapping(said.value) else said
+def _after(node: SpecValue) -> SpecValue:
+    return dict(node.entries()).get("after", node) if is_mapping(node.value) else node
 
 
-def _line(said: Said) -> str:
-    return f"line {said.mark.line}" if said.mark is not None else ""
+def _line(node: SpecValue) -> str:
+    return f"line {node.mark.line}" if node.mark is not None else ""
 
 
 def waves(specs: Sequence[TableSpec], at_once: int) -> tuple[tuple[TableSpec, ...], ...]:

@@ -112,7 +112,7 @@ class Policy:
         """Return the policy for a table."""
         return next((entry for entry in self.tables if entry.fits(table)), TablePolicy())
 
-    def judged(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
+    def applied(self, findings: Iterable[Finding], table: str, today: date) -> tuple[Finding, ...]:
         """Return findings about a plan, its lock-outs, or drift, with the policy and its waivers applied.
 
         :param today: current date in UTC
@@ -124,7 +124,7 @@ class Policy:
 
         :param today: current date in UTC
         """
-        return self.judged(on_plan.run(plan), table, today)
+        return self.applied(on_plan.run(plan), table, today)
 
 
 def why_ask(

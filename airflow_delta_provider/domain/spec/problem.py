@@ -47,7 +47,7 @@ class SpecError(ValueError):
 
 
 @dataclass(frozen=True)
-class Said:
+class SpecValue:
     """A value of a spec, with the place where it was written.
 
     :param path: path as in :class:`Problem`
@@ -65,15 +65,15 @@ class Said:
         """The value as it was written; empty if unknown."""
         return self.mark.text if self.mark is not None else ""
 
-    def entries(self) -> Iterator[tuple[Any, Said]]:
+    def entries(self) -> Iterator[tuple[Any, SpecValue]]:
         for key, value in self.value.items():
             at = key_mark_of(self.value, key)
             written = key if isinstance(key, str) or at is None else at.text
-            yield key, Said(value, f"{self.path}.{written}".lstrip("."), mark_of(self.value, key), at)
+            yield key, SpecValue(value, f"{self.path}.{written}".lstrip("."), mark_of(self.value, key), at)
 
-    def items(self) -> Iterator[Said]:
+    def items(self) -> Iterator[SpecValue]:
         for index, value in enumerate(self.value):
-            yield Said(value, f"{self.path}[{index}]", mark_of(self.value, index))
+            yield SpecValue(value, f"{self.path}[{index}]", mark_of(self.value, index))
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Problems:
     name: str = ""
     found: list[Problem] = field(default_factory=list)
 
-    def add(self, at: Said, what: str, *, key: bool = False) -> None:
+    def add(self, at: SpecValue, what: str, *, key: bool = False) -> None:
         """Add a problem.
 
         :param key: True if the key is wrong, not its value
@@ -97,7 +97,7 @@ class Problems:
         if len(self.found) == MOST_PROBLEMS:
             self.check()
 
-    def place(self, at: Said) -> str:
+    def place(self, at: SpecValue) -> str:
         """Return the place where a value was written, for people; empty if unknown."""
         return place_in(self.name, *((None, None) if at.mark is None else (at.mark.line, at.mark.column)))
 

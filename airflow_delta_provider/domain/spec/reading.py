@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.spec.problem import (
     TABLE_KEYS,
     VIEW_KEYS,
     Problems,
-    Said,
+    SpecValue,
     is_list,
     is_mapping,
 )
@@ -61,64 +61,64 @@ def read_spec(values: Any, name: str = "") -> TableSpec:
     :raises SpecError: if it cannot be used
     """
     problems = Problems(name)
-    spec = spec_of(Said(values), problems)
+    spec = spec_of(SpecValue(values), problems)
     problems.check()
     return spec
 
 
-def spec_of(said: Said, problems: Problems, *, shared: bool = False) -> TableSpec:
+def spec_of(node: SpecValue, problems: Problems, *, shared: bool = False) -> TableSpec:
     """Return the spec in a mapping, without the values that have problems.
 
     :param shared: True for the defaults of several tables, which cannot have a table's own keys
     """
-    if said.value is None:
-        problems.add(said, "says nothing. Write at least columns" if said.path else "The file is empty")
+    if node.value is None:
+        problems.add(node, "says nothing. Write at least columns" if node.path else "The file is empty")
         return TableSpec()
     known = {key: about for key, about in TABLE_KEYS.items() if not (shared and key in OWN_KEYS)}
-    given = known_keys(said, known, problems)
+    given = known_keys(node, known, problems)
     values: dict[str, Any] = {key: read(given[key], problems) for key, read in _READ.items() if key in given}
     if "on_loss" in values:
         values["null_on_loss"] = values.pop("on_loss")
-    spec = TableSpec(**values, places=_places(said, given, problems))
+    spec = TableSpec(**values, places=_places(node, given, problems))
     if not shared:
         _check_drops(given, spec, problems)
         _check_together(given, spec, problems)
     return spec
 
 
-def _places(said: Said, given: Mapping[str, Said], problems: Problems) -> dict[str, str]:
+def _places(node: SpecValue, given: Mapping[str, SpecValue], problems: Problems) -> dict[str, str]:
     constraints = given.get("constraints")
-    written = {"": said, **{key: given[key] for key in ("like",) if key in given}}
+    written = {"": node, **{key: given[key] for key in ("like",) if key in given}}
     if constraints is not None and is_mapping(constraints.value):
         written |= {f"constraints.{name}": value for name, value in constraints.entries()}
     places = {key: problems.place(value) for key, value in written.items()}
     return {key: place for key, place in places.items() if place}
 
 
-def _table(said: Said, problems: Problems) -> str | None:
-    text = read_text(said, problems)
+def _table(node: SpecValue, problems: Problems) -> str | None:
+    text = read_text(node, problems)
     try:
         if text is not None and TableName.parse(text).may_be_pattern:
-            problems.add(said, f"{text!r} is a pattern. A spec is of one table")
+            problems.add(node, f"{text!r} is a pattern. A spec is of one table")
     except TableNameError as error:
-        problems.add(said, str(error))
+        problems.add(node, str(error))
     return text
 
 
-def _tables(said: Said, problems: Problems) -> tuple[str, ...]:
+def _tables(node: SpecValue, problems: Problems) -> tuple[str, ...]:
     found = []
-    for item, _ in read_texts(said, problems):
+    for item, _ in read_texts(node, problems):
         found.append(_table(item, problems))
     return tuple(filter(None, found))
 
 
-def _columns(said: Said, problems: Problems) -> tuple[ColumnSpec, ...]:
-    return tuple(column for _, column in read_columns(said, problems))
+def _columns(node: SpecValue, problems: Problems) -> tuple[ColumnSpec, ...]:
+    return tuple(column for _, column in read_columns(node, problems))
 
 
-def _paths(said: Said, problems: Problems) -> tuple[Path, ...]:
+def _paths(node: SpecValue, problems: Problems) -> tuple[Path, ...]:
     found: dict[Path, Path] = {}
-    for item, text in read_texts(said, problems):
+    for item, text in read_texts(node, problems):
         try:
             path = parse_path(text)
         except UnknownColumnError as error:
@@ -130,12 +130,12 @@ def _paths(said: Said, problems: Problems) -> tuple[Path, ...]:
     return tuple(found.values())
 
 
-def _views(said: Said, problems: Problems) -> tuple[View, ...]:
-    if not is_list(said.value):
-        problems.add(said, f"has to be a list, not {described(said)}")
+def _views(node: SpecValue, problems: Problems) -> tuple[View, ...]:
+    if not is_list(node.value):
+        problems.add(node, f"has to be a list, not {described(node)}")
         return ()
     found: dict[str, View] = {}
-    for item in said.items():
+    for item in node.items():
         given = known_keys(item, VIEW_KEYS, problems)
         if is_mapping(item.value) and "name" not in given:
             problems.add(item, "has no name")
@@ -148,18 +148,18 @@ def _views(said: Said, problems: Problems) -> tuple[View, ...]:
     return tuple(found.values())
 
 
-def _names(said: Said, problems: Problems) -> tuple[str, ...]:
+def _names(node: SpecValue, problems: Problems) -> tuple[str, ...]:
     found: dict[Path, str] = {}
-    for item, text in read_texts(said, problems):
+    for item, text in read_texts(node, problems):
         first = found.setdefault(lowered([text]), text)
         if first is not text:
             problems.add(item, f"{text!r} is there twice, before as {first!r}")
     return tuple(found.values())
 
 
-def _features(said: Said, problems: Problems) -> tuple[str, ...]:
+def _features(node: SpecValue, problems: Problems) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for item, text in read_texts(said, problems):
+    for item, text in read_texts(node, problems):
         if not is_feature_name(text):
             hint = did_you_mean(text.rpartition(".")[2], FEATURES)
             problems.add(item, f"{text!r} is not the name of a table feature, such as 'typeWidening'.{hint}")
@@ -171,14 +171,14 @@ def _features(said: Said, problems: Problems) -> tuple[str, ...]:
 
 
 def _settings(
-    check: Callable[[str, str | None, Said, Problems], None], said: Said, problems: Problems
+    check: Callable[[str, str | None, SpecValue, Problems], None], node: SpecValue, problems: Problems
 ) -> Mapping[str, str | None]:
-    if not is_mapping(said.value):
-        problems.add(said, f"has to be a mapping, not {described(said)}")
+    if not is_mapping(node.value):
+        problems.add(node, f"has to be a mapping, not {described(node)}")
         return {}
     found: dict[str, str | None] = {}
-    for key, value in said.entries():
-        name = read_text(Said(key, value.path, value.key_mark), problems)
+    for key, value in node.entries():
+        name = read_text(SpecValue(key, value.path, value.key_mark), problems)
         text = None if value.value is None else read_value(value, problems)
         if name is not None and (text is not None or value.value is None):
             check(name, text, value, problems)
@@ -186,65 +186,65 @@ def _settings(
     return found
 
 
-def _time_zone(said: Said, problems: Problems) -> str | None:
-    text = read_text(said, problems)
+def _time_zone(node: SpecValue, problems: Problems) -> str | None:
+    text = read_text(node, problems)
     if text is None or _OFFSET.fullmatch(text):
         return text
     known = available_timezones()
     if known and text not in known:  # without a list of zones, Spark refuses unknown ones later
         example = "such as UTC, Europe/Berlin or +02:00"
-        problems.add(said, f"{text!r} is not a time zone, {example}.{did_you_mean(text, known)}")
+        problems.add(node, f"{text!r} is not a time zone, {example}.{did_you_mean(text, known)}")
     return text
 
 
-def _freshness(said: Said, problems: Problems) -> timedelta | None:
-    if isinstance(said.value, (int, float)) and not isinstance(said.value, bool):
-        problems.add(said, f"{said.value} has no unit. Write for instance {said.value}h")
+def _freshness(node: SpecValue, problems: Problems) -> timedelta | None:
+    if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
+        problems.add(node, f"{node.value} has no unit. Write for instance {node.value}h")
         return None
-    text = read_text(said, problems)
+    text = read_text(node, problems)
     found = None if text is None else parse_duration(text)
     if text is not None and not found:
-        problems.add(said, f"{text!r:.60} is not a time above 0, such as 90m, 26h or 7d")
+        problems.add(node, f"{text!r:.60} is not a time above 0, such as 90m, 26h or 7d")
     return found
 
 
-def _rows(said: Said, problems: Problems) -> Rows | None:
-    if isinstance(said.value, int) and not isinstance(said.value, bool):
-        problems.add(said, f"has to be a mapping. Write {{min: {said.value}}}, or {{max: {said.value}}}")
+def _rows(node: SpecValue, problems: Problems) -> Rows | None:
+    if isinstance(node.value, int) and not isinstance(node.value, bool):
+        problems.add(node, f"has to be a mapping. Write {{min: {node.value}}}, or {{max: {node.value}}}")
         return None
-    given = known_keys(said, ROWS_KEYS, problems)
+    given = known_keys(node, ROWS_KEYS, problems)
     bounds = {name: _count(value, problems) for name, value in given.items()}
-    if is_mapping(said.value) and not given:
-        problems.add(said, "has neither min nor max")
+    if is_mapping(node.value) and not given:
+        problems.add(node, "has neither min nor max")
     least, most = bounds.get("min"), bounds.get("max")
     if least is not None and most is not None and least > most:
         problems.add(given["min"], f"{least} is more than max, which is {most}")
     return Rows(least, most)
 
 
-def _count(said: Said, problems: Problems) -> int | None:
-    if isinstance(said.value, bool) or not isinstance(said.value, int) or said.value < 0:
-        problems.add(said, f"has to be a whole number of rows, not {described(said)}")
+def _count(node: SpecValue, problems: Problems) -> int | None:
+    if isinstance(node.value, bool) or not isinstance(node.value, int) or node.value < 0:
+        problems.add(node, f"has to be a whole number of rows, not {described(node)}")
         return None
-    return said.value
+    return node.value
 
 
-def _check_property(name: str, text: str | None, said: Said, problems: Problems) -> None:
+def _check_property(name: str, text: str | None, node: SpecValue, problems: Problems) -> None:
     if why := why_not_settable(name):
-        problems.add(said, why, key=True)
+        problems.add(node, why, key=True)
     elif text is not None and name in FORMS and not FORMS[name].fits(text):
-        problems.add(said, f"{text!r:.60} is not {FORMS[name].name}")
+        problems.add(node, f"{text!r:.60} is not {FORMS[name].name}")
 
 
-def _check_constraint(name: str, text: str | None, said: Said, problems: Problems) -> None:
+def _check_constraint(name: str, text: str | None, node: SpecValue, problems: Problems) -> None:
     del name
     if text == "":
-        problems.add(said, "is empty. To drop the constraint write null")
+        problems.add(node, "is empty. To drop the constraint write null")
     elif text is not None and (wrong := wrong_syntax(text)):
-        problems.add(said, wrong)
+        problems.add(node, wrong)
 
 
-_READ: Mapping[str, Callable[[Said, Problems], Any]] = {
+_READ: Mapping[str, Callable[[SpecValue, Problems], Any]] = {
     "table": _table,
     "table_id": read_text,
     "columns": _columns,
@@ -269,7 +269,7 @@ _READ: Mapping[str, Callable[[Said, Problems], Any]] = {
 }
 
 
-def _check_drops(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
+def _check_drops(given: Mapping[str, SpecValue], spec: TableSpec, problems: Problems) -> None:
     """Check that dropped columns are not declared, renamed, or used for partitions or clustering."""
     if not spec.drop:
         return
@@ -299,7 +299,7 @@ def _check_drops(given: Mapping[str, Said], spec: TableSpec, problems: Problems)
                 problems.add(given[key], f"names {path_text(path)!r}, which is to be dropped")
 
 
-def _check_together(given: Mapping[str, Said], spec: TableSpec, problems: Problems) -> None:
+def _check_together(given: Mapping[str, SpecValue], spec: TableSpec, problems: Problems) -> None:
     """Check for keys that contradict each other."""
     for feature in spec.drop_features:
         if feature in spec.features:

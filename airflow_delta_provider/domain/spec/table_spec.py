@@ -80,15 +80,15 @@ def _meant(folded: str) -> str | None:
 Path = tuple[str, ...]
 
 
-class Unsaid(Enum):
+class Undeclared(Enum):
     """A marker for a value that a spec does not declare; None would declare its removal."""
 
-    UNSAID = "unsaid"
+    UNDECLARED = "undeclared"
 
 
-UNSAID = Unsaid.UNSAID
+UNDECLARED = Undeclared.UNDECLARED
 #: A string, None to remove the value, or UNSAID to leave it alone.
-Text = Union[str, None, Unsaid]
+Text = Union[str, None, Undeclared]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +109,10 @@ class ColumnSpec:
     name: str
     data_type: DataType | None = None
     nullable: bool | None = None
-    comment: Text = UNSAID
-    default: Text = UNSAID
+    comment: Text = UNDECLARED
+    default: Text = UNDECLARED
     generated: str | None = None
-    renamed_from: Text = UNSAID
+    renamed_from: Text = UNDECLARED
     rewrite: bool = False
     null_on_loss: bool = False
 
@@ -221,7 +221,7 @@ class TableSpec:
     constraints: Mapping[str, str | None] = field(default_factory=dict)
     partition_by: tuple[str, ...] | None = None
     cluster_by: tuple[Path, ...] | None = None
-    comment: Text = UNSAID
+    comment: Text = UNDECLARED
     like: str | None = None
     after: tuple[str, ...] = ()
     views: tuple[View, ...] = ()

@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREF
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.formats.yaml_documents import comment, to_yaml
 from airflow_delta_provider.domain.spec.table_spec import (
-    UNSAID,
+    UNDECLARED,
     ColumnSpec,
     Path,
     Rows,
@@ -47,7 +47,7 @@ from airflow_delta_provider.domain.spec.table_spec import (
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedTable:
     """The spec of an existing table.
 
     :param left_out: sentences on properties of the table that a spec cannot declare
@@ -57,7 +57,7 @@ class Described:
     left_out: tuple[str, ...] = ()
 
 
-def describe(state: TableState, table: str | None = None) -> Described:
+def describe(state: TableState, table: str | None = None) -> DescribedTable:
     """Return the spec of a table as it is.
 
     It has no table id, so it can also be used for a table elsewhere.
@@ -73,7 +73,7 @@ class _Describing:
         self._state = state
         self._left_out: list[str] = []
 
-    def run(self, table: str | None) -> Described:
+    def run(self, table: str | None) -> DescribedTable:
         metadata = self._state.metadata
         features = tuple(sorted(self._features()))
         spec = TableSpec(
@@ -84,9 +84,11 @@ class _Describing:
             constraints=dict(self._constraints()),
             partition_by=tuple(metadata.partition_columns) or None,
             cluster_by=tuple(clustering_of(metadata, self._state.domains)) or None,
-            comment=metadata.description if isinstance(metadata.description, str) and metadata.description else UNSAID,
+            comment=metadata.description
+            if isinstance(metadata.description, str) and metadata.description
+            else UNDECLARED,
         )
-        return Described(spec, tuple(self._left_out))
+        return DescribedTable(spec, tuple(self._left_out))
 
     def _column(self, field: StructField, above: Path) -> ColumnSpec:
         path = (*above, field.name)
@@ -94,7 +96,7 @@ class _Describing:
             name=field.name,
             data_type=self._type(field.data_type, path),
             nullable=None if field.nullable else False,
-            comment=_text(field, COMMENT) or UNSAID,
+            comment=_text(field, COMMENT) or UNDECLARED,
         )
         if _text(field, CHAR_OR_VARCHAR):
             self._left_out.append(
@@ -112,7 +114,7 @@ class _Describing:
         if default and (wrong := wrong_default(default)):
             self._left_out.append(f"{path_text(path)} has the default {default!r:.60}: it {wrong}.")
             default = None
-        return replace(column, generated=generated, default=default or UNSAID)
+        return replace(column, generated=generated, default=default or UNDECLARED)
 
     def _type(self, data_type: DataType, path: Path) -> DataType | None:
         if isinstance(data_type, StructType):
@@ -192,13 +194,13 @@ def with_columns_of(spec: TableSpec, other: TableState) -> TableSpec:
 
 
 def _plain(column: ColumnSpec) -> ColumnSpec:
-    return replace(column, nullable=None, default=UNSAID, generated=None)
+    return replace(column, nullable=None, default=UNDECLARED, generated=None)
 
 
 def _merged(theirs: ColumnSpec, own: ColumnSpec | None) -> ColumnSpec:
     if own is None:
         return theirs
-    comment = theirs.comment if own.comment is UNSAID else own.comment
+    comment = theirs.comment if own.comment is UNDECLARED else own.comment
     return replace(own, data_type=own.data_type or theirs.data_type, comment=comment)
 
 
@@ -297,7 +299,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
 
 
 @dataclass(frozen=True)
-class Written:
+class SpecEntry:
     """A spec to be written.
 
     :param spec: plain values
@@ -312,7 +314,7 @@ class Written:
     left_out: Sequence[str] = ()
 
 
-def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = True) -> str:
+def file_text(tables: Sequence[SpecEntry], *, as_json: bool = False, head: bool = True) -> str:
     """Return the text of a file for one or several tables.
 
     :param as_json: True for JSON, which has no comments
@@ -326,7 +328,7 @@ def file_text(tables: Sequence[Written], *, as_json: bool = False, head: bool = 
     return (comment("\n".join(_head(tables))) if head else "") + to_yaml(whole)
 
 
-def _head(tables: Sequence[Written]) -> Iterable[str]:
+def _head(tables: Sequence[SpecEntry]) -> Iterable[str]:
     yield "The declared state of the table. Edit it, then: delta-provider plan-migration --spec FILE"
     yield "A column that is removed from this file stays in the table. To drop it, list it under drop. To rename it,"
     yield "change its name, and give the old one as renamed_from."

@@ -1,7 +1,7 @@
 """The job that audits the protocol of tables.
 
 - ``protocol_audit.py``: ``run``, the kind ``audit``: saved state, levels, report.
-- ``judging.py``: chooses the start, and checks commit after commit; ``commit_file.py``: batches of commits.
+- ``range_audit.py``: chooses the start, and checks commit after commit; ``commit_file.py``: batches of commits.
 - ``derived_files.py``: checkpoints, checksums and compacted commits, compared with the commits; ``reduction.py``: the
   part of a large checkpoint that the driver needs, if an engine's tasks read it.
 - ``data_level.py``: footers and rows, for the levels beyond the log; ``hidden_rows.py``: rows that queries lose.

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.audit.routine_judge import Touching
+from airflow_delta_provider.domain.audit.routine_audit import PartialReplay
 from airflow_delta_provider.domain.audit.saved_state import AuditState, LiveFiles
 from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.delta.derived_files import counts_sizes
@@ -42,7 +42,7 @@ def find_removed(
     :param memory: state of the version before them
     """
     size = 0
-    touching = Touching(memory)
+    replay_tail = PartialReplay(memory)
     files = None if memory.facts is None else memory.facts.files
     for commit in commits:
         ahead.append(commit)
@@ -50,13 +50,13 @@ def find_removed(
         if len(ahead) > _FEW or size > _SMALL:
             return None
         try:
-            if touching.take(parse_commit(commit_name(commit.version), commit.content)):
+            if replay_tail.take(parse_commit(commit_name(commit.version), commit.content)):
                 return None
         except BrokenLogError:
             return None
-        if touching.older and commit.checksum is not None and not _is_comparable(commit.checksum, files):
+        if replay_tail.older and commit.checksum is not None and not _is_comparable(commit.checksum, files):
             return None
-    return touching.older
+    return replay_tail.older
 
 
 def _is_comparable(checksum: bytes, files: LiveFiles | None) -> bool:

@@ -37,7 +37,7 @@ from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.report.answers import HiddenRows, Statistics
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.audit.hidden_rows import hidden_rows, queries_of
-from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel
+from airflow_delta_provider.jobs.audit.range_audit import LogLevel, RangeAudit
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog, adds_of
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -143,9 +143,9 @@ class DataLevel(LogLevel):
         self._proofs = proofs
         self._rewrites: Rewrites | None = None
 
-    def judging(self, *, shortcuts: bool) -> Judging:
+    def range_audit(self, *, shortcuts: bool) -> RangeAudit:
         self._rewrites = None if self._proofs is None else Rewrites()
-        return Judging(
+        return RangeAudit(
             self._table.log,
             self._table.log_names,
             self._name,
@@ -157,7 +157,7 @@ class DataLevel(LogLevel):
             shortcuts=shortcuts,
         )
 
-    def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
+    def check_data(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
         """Check the live files, and add the findings to ``audit``; return the evidence.
 
         :param newest: True if the last version checked is the newest of the table; otherwise files may be missing
@@ -221,7 +221,7 @@ class DataLevel(LogLevel):
             self.given_up = True
         with self._timings.phase("trace"):
             seen = (f for f in found if newest or f.code not in _GONE)
-            audit.look_at_files(seen, surveyed.rows_of, whole=not self.given_up)
+            audit.add_file_findings(seen, surveyed.rows_of, whole=not self.given_up)
         if self._proofs is not None and tracking.relied_upon and not self.given_up:
             try:
                 with self._timings.phase("stability"), self._limit():

@@ -350,7 +350,7 @@ class DerivedFiles:
         for compaction in compaction_files(names):
             self._compactions[compaction.last].append(compaction)
 
-    def look(self, last: int) -> Iterator[Finding]:
+    def check(self, last: int) -> Iterator[Finding]:
         """Yield problems with file names and with the pointer, as the log is now, up to a version."""
         names = [name for name in self._names if not name[:20].isdecimal() or int(name[:20]) <= last]
         yield from (*check_names(names), *self._ahead(last), *check_oldest(names))
@@ -386,7 +386,7 @@ class DerivedFiles:
         """Yield contradictions between a checksum file and the last version audited."""
         return check_checksum_of(audit, content, self._checkpoints.snapshot, self._checkpoints.originals)
 
-    def look_at_late_ones(self, audit: HistoryAudit, facts: HistoryFacts) -> Iterator[Finding]:
+    def check_late_files(self, audit: HistoryAudit, facts: HistoryFacts) -> Iterator[Finding]:
         """Yield problems with files that were written to or removed from the log after an earlier audit.
 
         :param audit: audit up to the end of the earlier one

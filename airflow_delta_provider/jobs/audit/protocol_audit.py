@@ -31,12 +31,12 @@ from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededErro
 from airflow_delta_provider.domain.delta.row_condition import row_conditions
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.answers import ABSENT, Evidence
-from airflow_delta_provider.domain.report.confirmation import Receipts, Reported
+from airflow_delta_provider.domain.report.confirmation import Receipts, ReportedFindings
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions, fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.option import time_or_none
-from airflow_delta_provider.jobs.audit.judging import Judging, LogLevel, judged
+from airflow_delta_provider.jobs.audit.range_audit import LogLevel, RangeAudit, run_audit
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import commit_times
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
@@ -131,8 +131,8 @@ class ProtocolAudit:
         if isinstance(last, Finding):
             return TableReport.refused(self._name, last)
         memory = self._memory(last)
-        looks = self._level.reads or self._unread
-        if memory is not None and memory.version == last and memory.may_stand(names) and not looks:
+        reads_data = self._level.reads or self._unread
+        if memory is not None and memory.version == last and memory.may_stand(names) and not reads_data:
             events = memory.facts.events if memory.facts else None
             known = history_of(memory.state, events or HistoryEvents())
             self._metadata = memory.state.metadata
@@ -140,12 +140,12 @@ class ProtocolAudit:
             return self._report(findings, memory, replace(memory, findings=tuple(findings)), last, history=known)
         try:
             with self._timings.phase("commits"):
-                judging, audit = self._judge(memory, names, last)
+                run, audit = self._audit_commits(memory, names, last)
             for finding in self._unread:
                 audit.note(finding)
-            looked: Mapping[str, Any] = {}
+            evidence: Mapping[str, Any] = {}
             if self._level.reads and audit.version == last:
-                looked = self._look(audit, newest=last == newest_version(names))
+                evidence = self._check_data(audit, newest=last == newest_version(names))
             findings = self._followable(audit, names)
             if audit.is_readable:
                 findings = self._with_misreads(findings, audit.state())
@@ -156,26 +156,26 @@ class ProtocolAudit:
             history = history_of(audit.state(), audit.events)
             self._metadata = audit.state().metadata
             if audit.version == last and not self._level.given_up and self._failed is None:
-                now = self._state(judging, audit, findings)
-        return self._report(findings, memory, now, audit.version, judging, looked, history)
+                now = self._state(run, audit, findings)
+        return self._report(findings, memory, now, audit.version, run, evidence, history)
 
-    def _look(self, audit: HistoryAudit, *, newest: bool) -> Mapping[str, Any]:
+    def _check_data(self, audit: HistoryAudit, *, newest: bool) -> Mapping[str, Any]:
         """Read the files that the level needs. If that fails, the findings of the commits are still reported.
 
         :raises BrokenLogError: if the log cannot be read
         """
         try:
-            return self._level.look(audit, newest=newest)
+            return self._level.check_data(audit, newest=newest)
         except BrokenLogError:
             raise
         except Exception as failure:
             self._failed = failure
             return {}
 
-    def _state(self, judging: Judging, audit: HistoryAudit, findings: Sequence[Finding]) -> AuditState | None:
+    def _state(self, run: RangeAudit, audit: HistoryAudit, findings: Sequence[Finding]) -> AuditState | None:
         """Return the state that the next audit continues from; None if it cannot be collected."""
         try:
-            facts = None if self._store is None else judging.facts(audit)
+            facts = None if self._store is None else run.facts(audit)
             return AuditState.of(audit.state(), audit.commit_info, findings, self._options.level, facts)
         except AllFilesNeededError:
             raise
@@ -196,20 +196,22 @@ class ProtocolAudit:
             )
         )
 
-    def _judge(self, memory: AuditState | None, names: Sequence[str], last: int) -> tuple[Judging, HistoryAudit]:
+    def _audit_commits(
+        self, memory: AuditState | None, names: Sequence[str], last: int
+    ) -> tuple[RangeAudit, HistoryAudit]:
         """Continue from the end of the previous audit, or check the whole history if that is impossible.
 
         :raises BrokenLogError: if the log yields no state
         """
         since = self._options.since_version
 
-        def judge(judging: Judging) -> HistoryAudit:
-            if memory is not None and (since is None or judging.leads_on(memory, last)):
-                return judging.go_on(replace(memory, findings=tuple(_about_history(memory.findings))), last)
+        def start(run: RangeAudit) -> HistoryAudit:
+            if memory is not None and (since is None or run.leads_on(memory, last)):
+                return run.go_on(replace(memory, findings=tuple(_about_history(memory.findings))), last)
             wanted = find_version_range(names, last, since)
-            return judging.judge(wanted, known=wanted.base is not None and wanted.base.version == since)
+            return run.run(wanted, known=wanted.base is not None and wanted.base.version == since)
 
-        return judged(self._level.judging, judge, self._progress)
+        return run_audit(self._level.range_audit, start, self._progress)
 
     def _last(self, names: Sequence[str]) -> int | Finding:
         """Return the last version to check, or a finding if there is none."""
@@ -272,8 +274,8 @@ class ProtocolAudit:
         before: AuditState | None,
         now: AuditState | None,
         version: int,
-        judging: Judging | None = None,
-        looked: Mapping[str, Any] | None = None,
+        run: RangeAudit | None = None,
+        evidence: Mapping[str, Any] | None = None,
         history: Mapping[str, Any] | None = None,
     ) -> TableReport:
         """Return the report, and save the state.
@@ -282,7 +284,9 @@ class ProtocolAudit:
         :param now: state that the next audit continues from; None if this audit was incomplete
         """
         options = self._options
-        known = Reported() if self._stored is None else self._stored.reported.received(self._received, self._name)
+        known = (
+            ReportedFindings() if self._stored is None else self._stored.reported.received(self._received, self._name)
+        )
         compared = known.compare(findings, before.findings if before else (), whole=now is not None, once=REPORTED_ONCE)
         ownership = next(filter(lambda entry: entry.fits(self._name), map(Ownership.parse, options.ownership)), None)
         found = self._naming_engines(compared.findings if self._store is not None else findings)
@@ -295,17 +299,17 @@ class ProtocolAudit:
             receipt = self._remember(now or before, compared.reported(waived, self._receipt))
         evidence = Evidence(
             level=options.level,
-            first_version=judging.first if judging else None,
-            commits=judging.commits if judging else 0,
+            first_version=run.first if run else None,
+            commits=run.commits if run else 0,
             not_checked=tuple(not_checked(options.level, has_conditions=_has_conditions(now or before))),
             newest_version=newest if (newest := newest_version(self._table.log_names)) > version >= 0 else ABSENT,
             owner=ABSENT if ownership is None or ownership.owner is None else ownership.owner,
-            **(judging.checkpoints.left_out if judging else {}),
-            **(looked or {}),
+            **(run.checkpoints.left_out if run else {}),
+            **(evidence or {}),
         ).to_json()
         seen: dict[str, Any] = {"version": version if version >= 0 else None, "timings": self._timings}
         seen["history"] = history
-        report = TableReport.judged(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
+        report = TableReport.of_findings(self._name, *waived, evidence=evidence, receipt=receipt, **seen)
         if options.fail_on == "warning" and any(f.is_open and f.severity is Severity.WARNING for f in waived):
             report = replace(report, verdict=Verdict.VIOLATED)
         return self._with_failures(report)
@@ -347,7 +351,7 @@ class ProtocolAudit:
         found = (failed.finding(), *report.findings)
         return replace(report, verdict=failed.verdict, retryable=failed.retryable, findings=found)
 
-    def _remember(self, memory: AuditState | None, reported: Reported) -> str | None:
+    def _remember(self, memory: AuditState | None, reported: ReportedFindings) -> str | None:
         """Save the state for the next audit; return the receipt if it has to be confirmed."""
         if self._store is None or memory is None:
             return None

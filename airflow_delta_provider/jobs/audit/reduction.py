@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import LogSegment, commit_name, commit_versions, is_odd, plain_path
 from airflow_delta_provider.domain.delta.packed_files import PackedFiles
-from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, Others, PartialFiles
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, PartialFiles, UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, CheckpointPart, batches_of, file_key
 from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_state import Replay
@@ -71,7 +71,7 @@ class Reduction:
         :param files: digests of the parts, like ``tombstones``
         """
         paths, places = self._found.paths, _places(self._found.selected)
-        self._files = PartialFiles(files, paths, places, Others(self._found.live.number))
+        self._files = PartialFiles(files, paths, places, UnlistedFiles(self._found.live.number))
         self._tombstones = PartialFiles(tombstones, paths, places, self._found.removed)
         return self._files, self._tombstones
 

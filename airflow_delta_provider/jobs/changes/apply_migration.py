@@ -205,7 +205,7 @@ class ApplyMigration(PlannedChange):
     options: ApplyMigrationOptions
 
     unfinished = DropFeatures.unfinished
-    own_commits: ClassVar[tuple[type[Step], ...]] = (InOneCommit, ForbidNulls, RewriteTable)
+    provider_commits: ClassVar[tuple[type[Step], ...]] = (InOneCommit, ForbidNulls, RewriteTable)
 
     @cached_property
     def approved(self) -> ApprovedPlan | None:
@@ -261,7 +261,7 @@ class ApplyMigration(PlannedChange):
         if isinstance(step, RewriteTable):
             rewrite_table(self.session, self.table, since, step)
             return self
-        if isinstance(step, self.own_commits):
+        if isinstance(step, self.provider_commits):
             commit_metadata(self.session, self.table, since, step)
             return self
         return super().commit(step, since)

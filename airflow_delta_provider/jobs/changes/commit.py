@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from py4j.protocol import Py4JJavaError
 
-from airflow_delta_provider.domain.changes.own_commit import (
-    Stamp,
+from airflow_delta_provider.domain.changes.provider_commit import (
+    CommitIdentity,
     actions_of,
     check_commit,
     check_log_store,
@@ -223,7 +223,7 @@ class DirectCommit:
         """
         for _ in range(_TRIES):
             base = self._table.log.read_commit_base()
-            written = self._look_back(base.state)
+            written = self._latest_equal_version(base.state)
             if written is not None:
                 self._put.refresh()
                 return written
@@ -236,14 +236,14 @@ class DirectCommit:
         refusals = check_writable(self._name, base.state) or check_timestamp(self._name, base)
         if refusals:
             raise CommitRefusedError(*refusals)
-        stamp = Stamp(int(time.time() * 1000), self._put.txn_id, self._user_metadata)
+        stamp = CommitIdentity(int(time.time() * 1000), self._put.txn_id, self._user_metadata)
         lines = lines_of(actions_of(make(base), base, stamp))
         broken = check_commit(self._name, base, lines, KeptLog(self._table.log))
         if broken:
             raise CommitRefusedError(*broken)
         return lines
 
-    def _look_back(self, state: TableState) -> int | None:
+    def _latest_equal_version(self, state: TableState) -> int | None:
         """Return the version of this commit if an earlier try wrote it.
 
         :raises TableMovedError: if another writer changed protocol or metadata since the plan was made

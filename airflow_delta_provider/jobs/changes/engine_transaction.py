@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
-from airflow_delta_provider.domain.changes.own_commit import check_commit, lines_of
+from airflow_delta_provider.domain.changes.provider_commit import check_commit, lines_of
 from airflow_delta_provider.domain.changes.steps import RewriteTable, Step
 from airflow_delta_provider.domain.checks.data_files.files import rewritten_otherwise
 from airflow_delta_provider.domain.delta.commit import Action

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from airflow_delta_provider.domain.changes.enable_features import looks_at_files
+from airflow_delta_provider.domain.changes.enable_features import reads_files
 from airflow_delta_provider.domain.changes.plan import is_tracked
 from airflow_delta_provider.domain.changes.usage_tracking import concerns_tracking
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -72,7 +72,7 @@ def plan_migration(session: SparkDeltaSession, text: str, request: JobRequest, p
     return planning.run(session, text, request, progress, tried)
 
 
-enable_feature = ChangeJob(EnableFeatures, EnableTracking, concerns_tracking, looks_at_files)
+enable_feature = ChangeJob(EnableFeatures, EnableTracking, concerns_tracking, reads_files)
 widen_types = ChangeJob(WidenTypes)
 alter_columns = ChangeJob(AlterColumns, AlterTrackedColumns)
 apply_migration = ChangeJob(ApplyMigration)

@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.log_files import earliest_version, newe
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.option import time_or_none
-from airflow_delta_provider.jobs.audit.judging import Judging, judged
+from airflow_delta_provider.jobs.audit.range_audit import RangeAudit, run_audit
 from airflow_delta_provider.jobs.changes.commit import DirectCommit
 from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -43,7 +43,7 @@ class PlannedChange(ABC):
     #: Error conditions of the engine that end a step without failing it. Verification finds the work that is left.
     unfinished: ClassVar[frozenset[str]] = frozenset()
     #: Steps that :meth:`commit` carries out although they could be rendered as SQL.
-    own_commits: ClassVar[tuple[type[Step], ...]] = ()
+    provider_commits: ClassVar[tuple[type[Step], ...]] = ()
 
     @property
     @abstractmethod
@@ -151,6 +151,6 @@ def audited(table: OpenTable, before: TableState, commits: Mapping[int, list[Act
     if not commits or first is None or first > before.version:
         return
     wanted = find_version_range(names, newest_version(names), before.version)
-    made = partial(Judging, table.log, names, table.name.text, Timings(), silent, TimeBudget(None))
-    _, audit = judged(made, lambda judging: judging.judge(wanted, known=True), silent)
+    made = partial(RangeAudit, table.log, names, table.name.text, Timings(), silent, TimeBudget(None))
+    _, audit = run_audit(made, lambda run: run.run(wanted, known=True), silent)
     yield from (finding for finding in audit.findings() if finding.version in commits and finding.is_open)

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 
-from airflow_delta_provider.domain.changes.own_commit import lines_of
 from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.preflight import (
     empty_copy,
@@ -21,6 +20,7 @@ from airflow_delta_provider.domain.changes.preflight import (
     steps_to_rehearse,
     stores_expressions,
 )
+from airflow_delta_provider.domain.changes.provider_commit import lines_of
 from airflow_delta_provider.domain.changes.steps import (
     ForbidNulls,
     InOneCommit,

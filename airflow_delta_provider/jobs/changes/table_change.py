@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
 from airflow_delta_provider.domain.changes.plan import Plan, left_behind
-from airflow_delta_provider.domain.changes.preflight import Cleared, with_lockouts
+from airflow_delta_provider.domain.changes.preflight import CheckedPlan, with_lockouts
 from airflow_delta_provider.domain.changes.steps import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.registry import rule_of
@@ -133,7 +133,7 @@ class TableChange:
         for note in plan.notes:
             self.progress(f"{self._name}: {note}")
         if cleared.undecided or self.request.dry_run:
-            return TableReport.judged(self._name, *cleared.undecided, withheld=not self.request.dry_run, **known)
+            return TableReport.of_findings(self._name, *cleared.undecided, withheld=not self.request.dry_run, **known)
         return self._carry_out(change, plan, begun or before, known)
 
     def _with_expected_protocol(self, plan: Plan) -> tuple[Plan, tuple[Finding, ...]]:
@@ -158,7 +158,7 @@ class TableChange:
             allow_special=getattr(self._options, "allow_special", False),
         )
 
-    def _cleared(self, before: TableState, plan: Plan, refusals: Sequence[Finding]) -> Cleared:
+    def _cleared(self, before: TableState, plan: Plan, refusals: Sequence[Finding]) -> CheckedPlan:
         """Return a plan and its refusals, with the engines that it locks out or may lock out."""
         fleet: Mapping[str, Any] | None = getattr(self._options, "fleet", None)
         accepted: Sequence[str] = getattr(self._options, "accept_unknown", ())
@@ -262,7 +262,7 @@ class TableChange:
         unverified = self._unverified(unreadable, None, sent.outcome(None))
         why = understand(unreadable)
         if failure is None:
-            return TableReport.judged(self._name, unverified, **known)
+            return TableReport.of_findings(self._name, unverified, **known)
         error = understand(failure)
         verdict = Verdict.FAULT if Verdict.FAULT in (error.verdict, why.verdict) else Verdict.UNDETERMINED
         retryable = error.retryable or why.retryable
@@ -285,7 +285,7 @@ class TableChange:
 
     def _execute(self, change: PlannedChange, step: Step, version: int) -> PlannedChange:
         """Do a step on ``version``, or on a later version that differs in files only."""
-        statement = None if isinstance(step, change.own_commits) else step.sql(self.table.name)
+        statement = None if isinstance(step, change.provider_commits) else step.sql(self.table.name)
         tries = 1 if isinstance(step, RewriteTable) else _TRIES
         for attempt in range(1, tries + 1):
             self.session.submitter.check()
@@ -457,4 +457,4 @@ def _after_steps(finding: Finding, done: str) -> Finding:
 def _judged(name: str, findings: tuple[Finding, ...], known: Mapping[str, Any]) -> TableReport:
     """Return the report on a table. Its ``earliest`` is the first time at which all waiting work can be done."""
     waits = [finding.earliest for finding in findings if finding.earliest is not None]
-    return TableReport.judged(name, *findings, earliest=max(waits, default=None), **known)
+    return TableReport.of_findings(name, *findings, earliest=max(waits, default=None), **known)

@@ -10,8 +10,8 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_disabling_tracked, plan_disabling_tracked
-from airflow_delta_provider.domain.changes.own_commit import Stamp
 from airflow_delta_provider.domain.changes.plan import Plan, Planned
+from airflow_delta_provider.domain.changes.provider_commit import CommitIdentity
 from airflow_delta_provider.domain.changes.schema import PastColumns
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import Alteration, CreateTable, Step
@@ -171,7 +171,7 @@ class _Creation:
         ):
             return self._refused(unsafe, **known)
         if request.dry_run:
-            return TableReport.judged(self.name.text, **known)
+            return TableReport.of_findings(self.name.text, **known)
         self.progress(f"{self.name.text}: {step.explanation}")
         labels = {**request.labels, "plan_digest": plan.digest}
         try:
@@ -181,11 +181,11 @@ class _Creation:
             return self._failed(error, labels, known)
         if not created:
             return self._refused(self._taken("another writer was faster"), retryable=True, **known)
-        return TableReport.judged(self.name.text, version=0, changed=True, **known)
+        return TableReport.of_findings(self.name.text, version=0, changed=True, **known)
 
     def _put(self, table: NewTable) -> bool:
         put = PutIfAbsent(LogStore(self.session, self.location), self.log)
-        lines = table.lines(Stamp(int(time.time() * 1000), put.txn_id, self.session.user_metadata))
+        lines = table.lines(CommitIdentity(int(time.time() * 1000), put.txn_id, self.session.user_metadata))
         for _ in range(_TRIES):
             if put.put(0, lines):
                 return True
@@ -216,7 +216,7 @@ class _Creation:
         created = 0 in earlier_commits(self.log, request.labels, request.retry_since)
         known: dict[str, Any] = {} if created else {"version_before": there.version, "protocol_before": protocol}
         known |= {"protocol_after": protocol, "plan": plan, "timings": self.timings}
-        return TableReport.judged(self.name.text, version=there.version, changed=created, **known)
+        return TableReport.of_findings(self.name.text, version=there.version, changed=created, **known)
 
     def _names(self, below: str = "") -> list[str]:
         try:

@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.checkpoint_comparison import MOST_PARSE
 from airflow_delta_provider.domain.delta.commit import KINDS
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.delta.snapshot import ActionBatch, LateTexts
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch, LazyStrings
 from airflow_delta_provider.jobs.process import have
 
 #: Number of rows that are decoded at once.
@@ -119,11 +119,11 @@ def _batch(kind: str, column: Any, wanted: Collection[str], most: int | None) ->
                 known[name] = [*_parsed_values(first), *repeat(None, len(part) - len(first))]
     if kind == "add" and most is None and STATISTICS in known:
         stats = known.get("stats")
-        known["stats"] = with_counts(stats.values() if isinstance(stats, LateTexts) else stats, known.pop(STATISTICS))
+        known["stats"] = with_counts(stats.values() if isinstance(stats, LazyStrings) else stats, known.pop(STATISTICS))
     return ActionBatch(kind, len(column), known)
 
 
-def _late(array: Any) -> LateTexts:
+def _late(array: Any) -> LazyStrings:
     """Return statistics, of which only the row counts are read.
 
     :raises Exception: error of PyArrow, if one is not UTF-8
@@ -139,7 +139,7 @@ def _late(array: Any) -> LateTexts:
         return numbers
 
     array.validate(full=True)
-    return LateTexts(array.to_pylist, compute.max(compute.binary_length(array)).as_py() or 0, counts)
+    return LazyStrings(array.to_pylist, compute.max(compute.binary_length(array)).as_py() or 0, counts)
 
 
 def _python_values(array: Any) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.delta.partial_files import Others
+from airflow_delta_provider.domain.delta.partial_files import UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, CheckpointPart
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
@@ -41,7 +41,7 @@ _TOO_LARGE = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CheckpointColumns:
     """The actions and fields to read from a checkpoint file.
 
     :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
@@ -98,8 +98,8 @@ class ReducedCheckpoint:
     parts: Sequence[CheckpointPart]
     paths: Set[str]
     selected: Sequence[tuple[object, Action]]
-    live: Others
-    removed: Others
+    live: UnlistedFiles
+    removed: UnlistedFiles
 
 
 class LargeCheckpoint(Protocol):
@@ -154,7 +154,7 @@ class CheckpointFiles:
         :raises BrokenLogError: if it is damaged
         :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
-        wanted = Wanted(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
+        wanted = CheckpointColumns(_STATE_FIELDS if with_files else {"add": ()}, (*_STATE_KINDS, "add"))
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def all_batches(self, path: str, budget: Budget | None = None) -> Iterator[ActionBatch]:
@@ -166,7 +166,7 @@ class CheckpointFiles:
         :raises UnreadCheckpointError: if no reader can read it, or it exceeds the budget
         """
         fields = compared_fields(parsed=self._storage.size(path) <= MOST_PARSED_BYTES)
-        wanted = Wanted(fields, None, parsed=True)
+        wanted = CheckpointColumns(fields, None, parsed=True)
         return _with_short_texts(path, self._read(path, wanted, budget or Budget()))
 
     def large(self, directory: str, names: Sequence[str]) -> LargeCheckpoint | None:
@@ -185,7 +185,7 @@ class CheckpointFiles:
         """
         return self._storage.size(path)
 
-    def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[ActionBatch]:
+    def _read(self, path: str, wanted: CheckpointColumns, budget: Budget) -> Iterator[ActionBatch]:
         from airflow_delta_provider.jobs.delta import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
@@ -219,7 +219,7 @@ class CheckpointFiles:
             raise UnreadCheckpointError(f"checkpoint file {name} is too large: {error}", _TOO_LARGE) from error
 
     def _read_otherwise(
-        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+        self, path: str, wanted: CheckpointColumns, budget: Budget, refused: Sequence[str]
     ) -> Iterator[ActionBatch]:
         """Yield the actions of a file that PyArrow did not read.
 
@@ -228,7 +228,7 @@ class CheckpointFiles:
         return self._read_with_python(path, wanted, budget, refused)
 
     def _read_with_python(
-        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+        self, path: str, wanted: CheckpointColumns, budget: Budget, refused: Sequence[str]
     ) -> Iterator[ActionBatch]:
         """Yield the actions of a file, read by this package alone."""
         from airflow_delta_provider.jobs.delta import python_checkpoint  # imported late: few logs have one

@@ -41,7 +41,7 @@ from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.secret_settings import excerpt
 from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
 from airflow_delta_provider.domain.migrations.expectations import DataCommit, check_freshness, check_rows
-from airflow_delta_provider.domain.report.answers import Evidence, KnownLockouts, LoggedWriter, Probe
+from airflow_delta_provider.domain.report.answers import Evidence, LockedOutEngines, LoggedWriter, Probe
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
 from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions, fleet_of
@@ -87,8 +87,8 @@ def check_drift(session: DeltaSession, text: str, request: JobRequest, progress:
             if not any(difference.rule is ANOTHER_TABLE for difference in standing):
                 expected, evidence = _expectations(table.log, spec, state, now)
                 found = (*found, *expected)
-        findings = (*findings, *Policy.parse(options.policy).judged(found, name, now.date()))
-    return TableReport.judged(name, *findings, version=state.version, evidence=evidence, timings=timings)
+        findings = (*findings, *Policy.parse(options.policy).applied(found, name, now.date()))
+    return TableReport.of_findings(name, *findings, version=state.version, evidence=evidence, timings=timings)
 
 
 def _expectations(
@@ -182,7 +182,7 @@ def write_spec(session: DeltaSession, text: str, request: JobRequest, progress: 
     findings = (*why_undecidable(state), *check_readable(state))
     name = table.name.text
     if state.metadata.readable_columns is None:
-        return TableReport.judged(name, *findings, version=state.version, timings=timings)
+        return TableReport.of_findings(name, *findings, version=state.version, timings=timings)
     described = describe(state, name)
     spec = described.spec.to_json()
     try:
@@ -195,7 +195,9 @@ def write_spec(session: DeltaSession, text: str, request: JobRequest, progress: 
         )
         return TableReport.refused(name, refusal, version=state.version, timings=timings)
     evidence = Evidence(table_id=state.metadata.id or None, left_out=tuple(described.left_out)).to_json()
-    return TableReport.judged(name, *findings, version=state.version, spec=spec, evidence=evidence, timings=timings)
+    return TableReport.of_findings(
+        name, *findings, version=state.version, spec=spec, evidence=evidence, timings=timings
+    )
 
 
 def check_compatibility(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
@@ -209,7 +211,7 @@ def check_compatibility(session: DeltaSession, text: str, request: JobRequest, p
     known: dict[str, Any] = {"version": state.version, "timings": timings}
     findings = [*why_undecidable(state), *check_readable(state)]
     if state.metadata.readable_columns is None and options.columns:
-        return TableReport.judged(name, *findings, **known)
+        return TableReport.of_findings(name, *findings, **known)
     widenings, refusals = _widenings(options, state)
     if refusals:
         return TableReport.refused(name, *refusals, **known)
@@ -223,7 +225,7 @@ def check_compatibility(session: DeltaSession, text: str, request: JobRequest, p
         unknown = UNKNOWN_SUPPORT.found(
             "The features and type changes of the table cannot be read: {why}.", version=state.version, why=Prose(error)
         )
-        return TableReport.judged(name, *findings, unknown, **known)
+        return TableReport.of_findings(name, *findings, unknown, **known)
     with timings.phase("commits"):
         files = session.data_files(table.location)
         decided = decisions_about_files(table.log, files, state, engines_of(fleet, writers), planned or now)
@@ -238,7 +240,7 @@ def check_compatibility(session: DeltaSession, text: str, request: JobRequest, p
         with timings.phase("probe"):
             tried = probe(table.location)
         findings += check_probe(tried, fleet, writers)
-    return TableReport.judged(name, *findings, evidence=_evidence(planned or now, fleet, writers, tried), **known)
+    return TableReport.of_findings(name, *findings, evidence=_evidence(planned or now, fleet, writers, tried), **known)
 
 
 def _widenings(options: CheckCompatibilityOptions, state: TableState) -> tuple[list[Widening], list[Finding]]:
@@ -264,7 +266,7 @@ def _evidence(demands: Demands, fleet: TableFleet, writers: RecentWriters, tried
             for writer in writers.writers
         ),
         writers_since_version=writers.since,
-        known_lockouts=KnownLockouts(
+        known_lockouts=LockedOutEngines(
             read=tuple(known_lockouts(Access.READ, sorted(demands.reader), demands.unlisted)),
             write=tuple(known_lockouts(Access.WRITE, sorted(demands.writer), demands.unlisted)),
             misread=tuple(known_misreaders(demands)),

@@ -104,13 +104,13 @@ def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) 
 def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
     compared = FileDifferences(state.metadata)
 
-    def look(file: LiveFile) -> FileDifference | None:
+    def compare(file: LiveFile) -> FileDifference | None:
         try:
             return compared.of(data.footer(file).schema)
         except (MissingFileError, FooterError, UnreadFileError):
             return None
 
-    return data.map(look, files)
+    return data.map(compare, files)
 
 
 def _is(difference: FileDifference | None, what: str) -> bool:
@@ -160,7 +160,7 @@ def run(
         return TableReport.refused(table.name.text, *refusals, **known)
     commits = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
     progress(f"{table.name.text}: {commits} at version {state.version}")
-    return TableReport.judged(table.name.text, *plan.findings, **known)
+    return TableReport.of_findings(table.name.text, *plan.findings, **known)
 
 
 def plan_for(
@@ -214,7 +214,7 @@ def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> Migr
     policy = Policy.parse(options.policy)
     its_policy = policy.of(name)
     preflight = preflight_of(table, plan, plan.before, options.fleet)
-    locking = policy.judged(preflight.found, name, now.date())
+    locking = policy.applied(preflight.found, name, now.date())
     migration = planned_migration(
         plan.steps,
         plan.before,

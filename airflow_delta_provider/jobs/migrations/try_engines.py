@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.checks.compatibility import (
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.delta.live_file import count_live_rows
 from airflow_delta_provider.domain.engine.secret_settings import excerpt, masked_text
-from airflow_delta_provider.domain.report.answers import Evidence, TriedEngine
+from airflow_delta_provider.domain.report.answers import EngineTrial, Evidence
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import TRIED, TryEnginesOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -40,7 +40,7 @@ from airflow_delta_provider.jobs.storage.local_storage import local_path
 _READER = "airflow_delta_provider.jobs.migrations.engine_reader"
 _PROGRAM = "airflow_delta_provider"
 _MOST_TEXT = 300
-#: Seconds between two looks at the memory of an engine.
+#: Seconds between two polls at the memory of an engine.
 _INTERVAL = 0.1
 #: Share of the memory that an engine may take.
 _SHARE = 0.5
@@ -89,7 +89,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         moved = log.read_state().version != state.version
     findings = list(_findings(tried, options, count_live_rows((state.files or {}).values()), moved=moved))
     evidence = Evidence(tried=tuple(each.answer for each in tried)).to_json()
-    return TableReport.judged(name, *findings, version=state.version, evidence=evidence, timings=timings)
+    return TableReport.of_findings(name, *findings, version=state.version, evidence=evidence, timings=timings)
 
 
 def installed() -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _change(command: str, target: Path, seconds: float) -> Finding | None:
 
 
 @dataclass(frozen=True)
-class Tried:
+class EngineAnswer:
     """The answer of one engine.
 
     :param read: digests of all rows, and two for each predicate, as :mod:`engine_reader` prints them
@@ -159,10 +159,10 @@ class Tried:
         return " ".join(filter(None, (TRIED[self.engine][0], self.version)))
 
     @property
-    def answer(self) -> TriedEngine:
+    def answer(self) -> EngineTrial:
         """Its form in the report."""
         whole = None if self.failed else self.read[0]
-        return TriedEngine(
+        return EngineTrial(
             engine=TRIED[self.engine][0],
             version=self.version,
             outcome="read" if whole else "not measured" if self.says_nothing else "refused",
@@ -174,7 +174,7 @@ class Tried:
 
 def try_engine(
     engine: str, location: str, predicates: Sequence[str], seconds: float, store: Mapping[str, str]
-) -> Tried:
+) -> EngineAnswer:
     """Let an engine read a table in a process of its own, which ends after a time, or if it takes much memory.
 
     :param seconds: time limit
@@ -182,15 +182,15 @@ def try_engine(
     """
     release = _release(engine)
     if release is None:
-        return Tried(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
+        return EngineAnswer(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
     command = [sys.executable, "-m", _READER, engine, location, *predicates]
     said, why = run_bounded(command, seconds, json.dumps(dict(store)).encode())
     try:
         whole, *_ = read = json.loads(said.strip().splitlines()[-1])
     except (ValueError, IndexError):
-        return Tried(engine, release, failed=why or "its process gave no answer", says_nothing=True)
+        return EngineAnswer(engine, release, failed=why or "its process gave no answer", says_nothing=True)
     failed = excerpt(whole.get("failed", ""))
-    return Tried(engine, release, read, failed, says_nothing=bool(whole.get("missing")))
+    return EngineAnswer(engine, release, read, failed, says_nothing=bool(whole.get("missing")))
 
 
 def run_bounded(
@@ -286,7 +286,7 @@ def _memory(pid: int) -> int:
 
 
 def _findings(
-    tried: Sequence[Tried], options: TryEnginesOptions, rows: int | None, *, moved: bool
+    tried: Sequence[EngineAnswer], options: TryEnginesOptions, rows: int | None, *, moved: bool
 ) -> Iterator[Finding]:
     """Yield what engines did.
 
@@ -326,7 +326,7 @@ def _findings(
         yield from differences(readers, 2 * number - 1 if number else 0, predicate)
 
 
-def _lost(reader: Tried, predicates: Sequence[str]) -> Iterator[Finding]:
+def _lost(reader: EngineAnswer, predicates: Sequence[str]) -> Iterator[Finding]:
     """Yield a finding for each predicate that loses rows.
 
     Rows that are skipped by mistake are not found by the opposite either, for which engines skip no files.
@@ -349,9 +349,9 @@ def _lost(reader: Tried, predicates: Sequence[str]) -> Iterator[Finding]:
             )
 
 
-def differences(readers: Sequence[Tried], number: int, predicate: str | None) -> Iterator[Finding]:
+def differences(readers: Sequence[EngineAnswer], number: int, predicate: str | None) -> Iterator[Finding]:
     """Yield a finding if engines read different rows. Several can have the same fault, so none is called wrong."""
-    groups: dict[tuple[int, int], list[Tried]] = {}
+    groups: dict[tuple[int, int], list[EngineAnswer]] = {}
     for each in readers:
         found = each.read[number]
         if "failed" not in found:
@@ -378,7 +378,7 @@ def differences(readers: Sequence[Tried], number: int, predicate: str | None) ->
     )
 
 
-def _names(group: Sequence[Tried]) -> str:
+def _names(group: Sequence[EngineAnswer]) -> str:
     return " and ".join(each.name for each in group)
 
 

@@ -14,9 +14,9 @@ from airflow_delta_provider.domain.paimon.row_rules import with_rows
 from airflow_delta_provider.domain.paimon.schema import PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Snapshot
 from airflow_delta_provider.domain.paimon.snapshot_rules import Schemas, is_tracked
-from airflow_delta_provider.domain.paimon.violations import Baseline, KnownFile
+from airflow_delta_provider.domain.paimon.violations import Baseline, FormerFile
 from airflow_delta_provider.domain.report.answers import Evidence
-from airflow_delta_provider.domain.report.confirmation import Receipts, Reported, identity
+from airflow_delta_provider.domain.report.confirmation import Receipts, ReportedFindings, identity
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -55,7 +55,7 @@ def check_paimon_table(
     finding = rules.NOT_STILL.found(
         "Snapshots vanished {times} times while they were read: they expire, or the table is rolled back.", times=_TRIES
     )
-    return TableReport.judged(text, finding)
+    return TableReport.of_findings(text, finding)
 
 
 def _check_by_catalog(
@@ -135,12 +135,12 @@ class PaimonRowTrackingCheck:
             findings.append(_not_tracked(schemas))
         elif tracked and self._proofs is not None and history is not None:
             findings = self._check_rows(self._proofs, history, since, baseline, findings)
-        known = Reported() if self._stored is None else self._stored.reported
+        known = ReportedFindings() if self._stored is None else self._stored.reported
         known = known.received(self._received, self._table.name.text)
         keys = set(map(identity, findings))
         found = [*findings, *(finding for finding in known.over if identity(finding) not in keys)]
         receipt = self._remember(found, history, known)
-        return TableReport.judged(
+        return TableReport.of_findings(
             self._table.name.text,
             *found,
             *(() if self._unsaved is None else (self._unsaved,)),
@@ -264,7 +264,7 @@ class PaimonRowTrackingCheck:
             **self._rows.evidence,
         ).to_json()
 
-    def _remember(self, findings: Sequence[Finding], history: History | None, known: Reported) -> str | None:
+    def _remember(self, findings: Sequence[Finding], history: History | None, known: ReportedFindings) -> str | None:
         """Save this check as the baseline if it has no errors; otherwise the next check begins where this one did.
 
         The next check does not find warnings again, so they are saved until their report is confirmed.
@@ -295,7 +295,7 @@ class PaimonRowTrackingCheck:
             return None
         ranges = self._rows.ranges
         files = tuple(
-            KnownFile(file.name, file.first_row_id, file.row_count, *ranges.get(file.name, ()))
+            FormerFile(file.name, file.first_row_id, file.row_count, *ranges.get(file.name, ()))
             for file in history.live.values()
         )
         newest = history.newest

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from airflow_delta_provider.domain.changes.own_commit import Stamp
+from airflow_delta_provider.domain.changes.provider_commit import CommitIdentity
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.rule import Prose
 from airflow_delta_provider.domain.repair.plan import SET_ASIDE, RepairPlan, unexpected
@@ -176,7 +176,7 @@ class _Repair:
             base = self.table.log.read_commit_base()
             if base.state.version == plan.state.version:
                 with self.session.labelled(labels):
-                    stamp = Stamp(int(time.time() * 1000), put.txn_id, self.session.user_metadata)
+                    stamp = CommitIdentity(int(time.time() * 1000), put.txn_id, self.session.user_metadata)
                 self.progress(f"{self._name}: committing version {base.state.version + 1}")
                 if put.put(base.state.version + 1, repair_lines(base, plan.before, plan.after, stamp)):
                     return base.state.version + 1
@@ -231,7 +231,7 @@ class _Repair:
             )
             for finding in new
         ]
-        return TableReport.judged(
+        return TableReport.of_findings(
             self._name,
             *worse,
             *compared,

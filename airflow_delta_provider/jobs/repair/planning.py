@@ -13,9 +13,9 @@ from typing import Any, cast
 
 from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.audit.saved_state import AuditState
-from airflow_delta_provider.domain.changes.own_commit import (
+from airflow_delta_provider.domain.changes.provider_commit import (
+    CommitIdentity,
     NoTimestampError,
-    Stamp,
     check_timestamp,
     check_writable,
     commit_info,
@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.changes.own_commit import (
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.registry import rule_of
-from airflow_delta_provider.domain.checks.rule import Cure, Scope
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Scope
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
@@ -38,8 +38,8 @@ from airflow_delta_provider.domain.delta.log_files import (
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import CommitBase
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
-from airflow_delta_provider.domain.repair import file_cures
-from airflow_delta_provider.domain.repair.cures import Stored
+from airflow_delta_provider.domain.repair import file_corrections
+from airflow_delta_provider.domain.repair.corrections import StoredFile
 from airflow_delta_provider.domain.repair.logged_table import Json, LoggedTable, commit_actions, copy_name
 from airflow_delta_provider.domain.repair.plan import Correct, MoveAside, RepairPlan, Step, why_left
 from airflow_delta_provider.domain.repair.planner import Outcome, Planner, breaks_more, identity_of
@@ -48,8 +48,8 @@ from airflow_delta_provider.domain.report.report import Finding, TableReport, Ve
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.repair_options import PlanRepairOptions
-from airflow_delta_provider.jobs.audit.judging import Judging, judged
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
+from airflow_delta_provider.jobs.audit.range_audit import RangeAudit, run_audit
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings, silent
@@ -57,7 +57,7 @@ from airflow_delta_provider.jobs.repair.overlay import Overlay
 from airflow_delta_provider.jobs.storage.errors import StorageError, UnreadFileError
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
-assert file_cures  # registers its cures
+assert file_corrections  # registers its cures
 _POINTER = "_last_checkpoint"
 #: Maximum number of audits that look for files which have to be moved aside together.
 _MOST_MOVED = 50
@@ -74,7 +74,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
 
 def report_of(plan: RepairPlan, **known: Any) -> TableReport:
     """Return the report about a plan."""
-    return TableReport.judged(
+    return TableReport.of_findings(
         plan.table,
         *(finding for finding, _ in plan.left if not plan.steps),
         **{
@@ -128,7 +128,7 @@ class Planning:
         self._note_fingerprints(open_now)
         steps, open_now = self._moved_aside(open_now)
         hidden = tuple(name for step in steps for name in step.files)
-        if not steps and not any(rule_of(finding).all_cures for finding in open_now):
+        if not steps and not any(rule_of(finding).all_repairs for finding in open_now):
             state = self.table.log.read_state()
             now = LoggedTable(state.protocol.to_json(), {})
             left = tuple((finding, why_left(finding)) for finding in open_now)
@@ -238,7 +238,7 @@ class Planning:
         """Return the steps that move files of the log aside, and the findings that are open after them."""
         steps: list[MoveAside] = []
         hidden: list[str] = []
-        for finding in [f for f in open_now if Cure.DERIVED_FILE in rule_of(f).all_cures]:
+        for finding in [f for f in open_now if RepairMethod.DERIVED_FILE in rule_of(f).all_repairs]:
             if finding not in open_now:
                 continue
             dispensable = self._dispensable(finding, open_now, hidden)
@@ -325,29 +325,29 @@ class _Trials:
         self._log = table.log
         self._names = table.log_names
         last = base.state.version
-        judging, audit = judged(
-            partial(Judging, table.log, self._names, planning._name, Timings(), silent, TimeBudget(None)),
-            lambda judging: judging.judge(find_version_range(self._names, last)),
+        run, audit = run_audit(
+            partial(RangeAudit, table.log, self._names, planning._name, Timings(), silent, TimeBudget(None)),
+            lambda run: run.run(find_version_range(self._names, last)),
             silent,
         )
         findings = audit.findings()
-        self._memory = AuditState.of(audit.state(), audit.commit_info, findings, "log", judging.facts(audit))
+        self._memory = AuditState.of(audit.state(), audit.commit_info, findings, "log", run.facts(audit))
         self._heads: dict[int, LoggedTable | None] = {}
-        self._stored: dict[str, Stored | None] = {}
+        self._stored: dict[str, StoredFile | None] = {}
 
     def lines(self, after: LoggedTable) -> list[str]:
         """Return the lines of the commit that repairs the table."""
-        return repair_lines(self._base, self._before, after, Stamp(int(time.time() * 1000), "repair"))
+        return repair_lines(self._base, self._before, after, CommitIdentity(int(time.time() * 1000), "repair"))
 
     def audit(self, after: LoggedTable) -> Sequence[Finding] | None:
         """Return the open findings of an audit that continues with the repairing commit; None if it cannot be read."""
         try:
             _, table = self._planning._overlaid(self._hidden, self.lines(after))
             make = partial(
-                Judging, table.log, table.log_names, self._planning._name, Timings(), silent, TimeBudget(None)
+                RangeAudit, table.log, table.log_names, self._planning._name, Timings(), silent, TimeBudget(None)
             )
             last = self._base.state.version + 1
-            _, audit = judged(make, lambda judging: judging.go_on(self._memory, last), silent)
+            _, audit = run_audit(make, lambda run: run.go_on(self._memory, last), silent)
             found = [finding for finding in audit.findings() if finding.is_open]
         except (BrokenLogError, NoTimestampError):
             return None
@@ -401,12 +401,12 @@ class _Trials:
             same = (each for each in same if _group(each.finding) == _group(finding))
         return {path for each in same for path in each.paths}
 
-    def stored(self, path: str) -> Stored | None:
+    def stored(self, path: str) -> StoredFile | None:
         if path not in self._stored:
             self._stored[path] = self._read_stored(path)
         return self._stored[path]
 
-    def _read_stored(self, path: str) -> Stored | None:
+    def _read_stored(self, path: str) -> StoredFile | None:
         planning = self._planning
         data = planning.session.data_files(planning.table.location)
         try:
@@ -419,7 +419,7 @@ class _Trials:
         rows: int | None = None
         with suppress(MissingFileError, FooterError, UnreadFileError, StorageError, OSError):
             rows = data.footer(LiveFile(path, size, None, None)).num_rows
-        return Stored(size, written, rows, None, planning._right.get(path))
+        return StoredFile(size, written, rows, None, planning._right.get(path))
 
 
 def _heads(base: CommitBase) -> LoggedTable:
@@ -438,14 +438,14 @@ def _group(finding: Finding) -> tuple[object, ...]:
 
 
 def _is_of_statistics(finding: Finding) -> bool:
-    return Cure.STATISTICS in rule_of(finding).all_cures
+    return RepairMethod.STATISTICS in rule_of(finding).all_repairs
 
 
 def _is_of_log(finding: Finding) -> bool:
     return (finding.path or "").startswith("_delta_log/")
 
 
-def repair_lines(base: CommitBase, before: LoggedTable, after: LoggedTable, stamp: Stamp) -> list[str]:
+def repair_lines(base: CommitBase, before: LoggedTable, after: LoggedTable, stamp: CommitIdentity) -> list[str]:
     """Return the lines of the commit that repairs a version.
 
     :raises NoTimestampError: if the commit before lacks the timestamp that the table requires

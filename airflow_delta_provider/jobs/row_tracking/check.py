@@ -144,7 +144,7 @@ class RowTrackingCheck:
         state = compared.history.state
         known: dict[str, Any] = {"version": state.version, "timings": self._timings}
         if undecidable := list(why_undecidable(state)):
-            return TableReport.judged(name, *undecidable, **known)
+            return TableReport.of_findings(name, *undecidable, **known)
         keys, refusals = find_keys(self._options.key_columns, state.metadata)
         if refused := [*([compared.refusal] if compared.refusal else []), *refusals]:
             return TableReport.refused(name, *refused, **known)
@@ -175,7 +175,7 @@ class RowTrackingCheck:
                 now=datetime.now(timezone.utc),
             )
         )
-        return TableReport.judged(name, *findings, evidence=Evidence(**evidence).to_json(), **known)
+        return TableReport.of_findings(name, *findings, evidence=Evidence(**evidence).to_json(), **known)
 
     def _check_ids(
         self, compared: ComparedHistory, steps: Sequence[CommitStep], evidence: dict[str, Any], keys: Sequence[Column]

@@ -112,17 +112,19 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     with timings.phase("read"):
         state = table.log.read_state(with_files=True)
     if undecidable := tuple(why_undecidable(state)):
-        return TableReport.judged(name, *undecidable, version=state.version, timings=timings)
+        return TableReport.of_findings(name, *undecidable, version=state.version, timings=timings)
     plan = _planned(options, state, datetime.now(timezone.utc))
     if plan is None:
         why = f"{DELETED_FILE_RETENTION} or {LOG_RETENTION} is not an interval"
-        return TableReport.judged(name, rules.history_unreadable(why), version=state.version, timings=timings)
+        return TableReport.of_findings(name, rules.history_unreadable(why), version=state.version, timings=timings)
     try:
         with timings.phase("commits"):
             history = _history(table, state)
             kept = _kept(table.log, history, state, plan)
     except (BrokenLogError, MissingFileError) as error:
-        return TableReport.judged(name, rules.history_unreadable(str(error)), version=state.version, timings=timings)
+        return TableReport.of_findings(
+            name, rules.history_unreadable(str(error)), version=state.version, timings=timings
+        )
     live = history.paths_of(state.live_files)
     with timings.phase("files"):
         files = (
@@ -157,7 +159,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         ),
         consumers=tuple(outcomes),
     ).to_json()
-    return TableReport.judged(
+    return TableReport.of_findings(
         name, *findings, *check.findings, version=state.version, evidence=evidence, timings=timings
     )
 

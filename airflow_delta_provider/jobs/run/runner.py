@@ -18,7 +18,7 @@ from airflow_delta_provider.jobs.process import Progress, TableCount, silent
 from airflow_delta_provider.jobs.run.findings_recorder import FindingsRecorder, location_of_findings
 from airflow_delta_provider.jobs.run.tables import FolderNotListedError, NamedTables, expand
 from airflow_delta_provider.jobs.storage.errors import EngineError
-from airflow_delta_provider.jobs.tables.session import Reach, TableError
+from airflow_delta_provider.jobs.tables.session import AccessLimits, TableError
 
 #: A job: processes one table, given by name, as the request asks, and returns its report. It raises TableError if
 #: there is no such table, and BrokenLogError if its log is damaged.
@@ -42,7 +42,7 @@ def run(
     """
     started = _now()
     before = session.reach
-    session.reach = Reach(
+    session.reach = AccessLimits(
         session.storage, request.allowed_locations, request.options.state_path, location_of_findings(request, session)
     )
     try:

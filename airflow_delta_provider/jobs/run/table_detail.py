@@ -29,7 +29,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         detail = detail_of(state, table.location, commit, _sizes(table.log, table.log_names, state.version, commit))
     # The findings explain why the detail may be wrong or incomplete.
     findings = (*why_undecidable(state), *check_readable(state))
-    return TableReport.judged(table.name.text, *findings, version=state.version, detail=detail, timings=timings)
+    return TableReport.of_findings(table.name.text, *findings, version=state.version, detail=detail, timings=timings)
 
 
 def _commit(log: TableLog, version: int) -> Commit | None:

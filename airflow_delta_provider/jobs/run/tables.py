@@ -73,10 +73,10 @@ class PathSearch:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             while level:
                 here = self._storage.is_local(self._qualified(parsed.root))
-                look = map if here else pool.map
+                each_of = map if here else pool.map
                 following: defaultdict[str, States] = defaultdict(frozenset)
                 for (folder, _), seen in zip(
-                    sorted(level.items()), look(lambda each: self._look(parsed, *each), sorted(level.items()))
+                    sorted(level.items()), each_of(lambda each: self._list(parsed, *each), sorted(level.items()))
                 ):
                     if seen.error is not None:
                         self.unlisted[folder] = seen.error
@@ -94,7 +94,7 @@ class PathSearch:
         """Return True if a directory has all the marks of a table."""
         return self._marks <= set(self._names(location))
 
-    def _look(self, pattern: PathPattern, path: str, states: States) -> _Seen:
+    def _list(self, pattern: PathPattern, path: str, states: States) -> _Seen:
         """List one directory, unless the pattern has a literal name for the next level."""
         if (name := pattern.literal(states)) is not None:
             return _Seen(below={f"{path}/{name}": pattern.step(states, name)})

@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.engine.spark_library import (
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint, Wanted
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointColumns, CheckpointFiles, LargeCheckpoint
 from airflow_delta_provider.jobs.delta.session import DeltaSession, TableTasks
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress
@@ -83,7 +83,7 @@ class SparkCheckpointFiles(CheckpointFiles):
         return checkpoint if checkpoint.number > most else None
 
     def _read_otherwise(
-        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+        self, path: str, wanted: CheckpointColumns, budget: Budget, refused: Sequence[str]
     ) -> Iterator[ActionBatch]:
         """Yield the actions of a file that PyArrow did not read, whatever its error."""
         name = path.rsplit("/", 1)[-1]
@@ -110,7 +110,7 @@ class SparkCheckpointFiles(CheckpointFiles):
                     raise
                 raise error from None
 
-    def _read_with_spark(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[Action]:
+    def _read_with_spark(self, path: str, wanted: CheckpointColumns, budget: Budget) -> Iterator[Action]:
         rows = self._spark.read.parquet(*literal([self._storage.permitted(path)]))
         columns = {}
         for column in rows.schema.fields:

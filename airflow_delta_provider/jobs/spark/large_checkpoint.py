@@ -31,7 +31,7 @@ from pyspark.sql.types import IntegralType, MapType, StringType, StructType
 from airflow_delta_provider.domain.delta.checkpoint_comparison import MOST_PARSED
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, Others
+from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, CheckpointPart, batches_of
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.checkpoint_files import (
@@ -322,12 +322,12 @@ class _Rows:
             parts,
             paths.known,
             selected,
-            Others(
+            UnlistedFiles(
                 sum(row["number"] for row in live),
                 sum(row["size"] for row in live),
                 partial(_histogram, facts, paths.frame),
             ),
-            Others(sum(row["number"] for row in totals if row["removed"])),
+            UnlistedFiles(sum(row["number"] for row in totals if row["removed"])),
         )
 
     def first_parsed(self, facts: DataFrame, most: int, most_bytes: int) -> list[Any]:
@@ -362,7 +362,7 @@ def _vector_type() -> str:
 def _histogram(
     facts: DataFrame, paths: DataFrame, bounds: Sequence[int], deleted: Sequence[int]
 ) -> Iterator[tuple[int, int, Sequence[int]]]:
-    """Yield the counts of the files without these paths; see :class:`Others`."""
+    """Yield the counts of the files without these paths; see :class:`UnlistedFiles`."""
 
     def place(value: str, limits: Sequence[int]) -> str:
         return " + ".join(f"IF({value} >= {limit}L, 1, 0)" for limit in limits) or "0"

@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.audit import protocol_audit
-from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, Wanted
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointColumns, CheckpointFiles
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, silent
@@ -39,7 +39,7 @@ from airflow_delta_provider.jobs.storage.errors import EngineError
 from airflow_delta_provider.jobs.storage.local_storage import local_path
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
-from airflow_delta_provider.jobs.tables.session import Reach
+from airflow_delta_provider.jobs.tables.session import AccessLimits
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 #: Setting of the session, and its default: number of tables of an audit above which tasks share them.
@@ -81,7 +81,7 @@ class _Work:
     """The data that a task needs.
 
     :param folder: base folder of relative local paths
-    :param limits: see :attr:`Reach.limits`
+    :param limits: see :attr:`AccessLimits.limits`
     """
 
     request: JobRequest
@@ -94,10 +94,10 @@ class _Work:
         :param located: location of each table by its name
         """
         storages = Storages(folder=self.folder)
-        reach = Reach(storages, *self.limits)
+        reach = AccessLimits(storages, *self.limits)
         return [self._outcome(text, location, storages, reach) for text, location in located.items()]
 
-    def _outcome(self, text: str, location: str, storages: Storages, reach: Reach) -> _Outcome | None:
+    def _outcome(self, text: str, location: str, storages: Storages, reach: AccessLimits) -> _Outcome | None:
         try:
             if storages.qualify(location) != location:
                 return None
@@ -176,12 +176,12 @@ class _SmallCheckpoints(CheckpointFiles):
         super().__init__(storage)
         self._session = session
 
-    def _read(self, path: str, wanted: Wanted, budget: Budget) -> Iterator[ActionBatch]:
+    def _read(self, path: str, wanted: CheckpointColumns, budget: Budget) -> Iterator[ActionBatch]:
         self._session.take(self._storage.size(path))
         yield from super()._read(path, wanted, budget)
 
     def _read_with_python(
-        self, path: str, wanted: Wanted, budget: Budget, refused: Sequence[str]
+        self, path: str, wanted: CheckpointColumns, budget: Budget, refused: Sequence[str]
     ) -> Iterator[ActionBatch]:
         try:
             yield from super()._read_with_python(path, wanted, budget, refused)

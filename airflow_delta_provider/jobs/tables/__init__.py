@@ -10,6 +10,6 @@ Imports ``jobs/storage``, ``jobs/process.py``, and of ``domain`` the parts witho
 import it, and so does ``command_line``.
 
 - A new table format: a line in ``_FORMATS`` (``table.py``), and a session like ``jobs/delta/session.py``.
-- A new limit on files: ``TableStorage.permitted``. A new limit on locations: ``Reach`` in ``session.py``.
+- A new limit on files: ``TableStorage.permitted``. A new limit on locations: ``AccessLimits`` in ``session.py``.
 - A new codec of a package: ``codecs_of_packages`` in ``codecs.py`` or ``page_codecs.py``.
 """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _STATE_PATH, _FINDINGS_TABLE = "state_path (--state-path)", "findings_table (--findings-table)"
 
 
-class Reach:
+class AccessLimits:
     """The locations that the job of a request may access.
 
     :param allowed: entries of ``[delta_provider] allowed_locations``; empty allows all
@@ -165,7 +165,7 @@ class TableSession:
     def __init__(self, storage: Storage, submitter: Submitter | None = None) -> None:
         self.submitter = submitter or Submitter()
         self.storage = storage
-        self.reach = Reach(storage)
+        self.reach = AccessLimits(storage)
         self._long_logs = BoundedSemaphore(_LONG_AT_ONCE)
 
     @property

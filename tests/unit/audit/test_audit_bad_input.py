@@ -154,7 +154,7 @@ def judge(contents: list[bytes], audit: HistoryAudit | None = None) -> list[Find
             break
         audit.take(version, actions)
     findings = audit.findings()
-    report = TableReport.judged("t", *findings, version=audit.version if audit.version >= 0 else None)
+    report = TableReport.of_findings("t", *findings, version=audit.version if audit.version >= 0 else None)
     wire = JobReport("audit", TIME, TIME, (report,), {"spark": "4", "delta": "4"}).to_json()
     assert violations(wire) == []
     assert json.loads(json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()) == wire

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.confirmation import MAX_RECEIPTS, Reported, identity
+from airflow_delta_provider.domain.report.confirmation import MAX_RECEIPTS, ReportedFindings, identity
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.notifications.alert import News, TableFinding
 from airflow_delta_provider.notifications.memory import Memory
@@ -118,7 +118,7 @@ class Lake:
     def audit(self, table: str, night: int, receipt: str | None, received: dict[str, None]) -> list[Finding]:
         """Audit a table as the job does."""
         memory = AuditState.from_json(json.loads(self.files[table])) if table in self.files else None
-        known = Reported() if memory is None else memory.reported.received(received, table)
+        known = ReportedFindings() if memory is None else memory.reported.received(received, table)
         self.seen |= {(table, v.code) for v in VIOLATIONS if v.first <= night < v.over}
         since = -1 if memory is None else memory.version
         findings = [v.finding(night) for v in VIOLATIONS if v.first <= night < v.over]
@@ -249,23 +249,27 @@ def finding(code: str = "A", **known: object) -> Finding:
     return Finding(**{"code": code, "severity": Severity.ERROR, "message": "m", "fingerprint": code, **known})
 
 
-def audit(known: Reported, *findings: Finding, receipt: str | None = None, waived: bool = False) -> tuple[Finding, ...]:
+def audit(
+    known: ReportedFindings, *findings: Finding, receipt: str | None = None, waived: bool = False
+) -> tuple[Finding, ...]:
     """Return the findings of an audit with their statuses."""
     return tuple(known.compare(findings).with_status(findings))
 
 
-def after(known: Reported, *findings: Finding, receipt: str | None = "r", whole: bool = True) -> Reported:
+def after(
+    known: ReportedFindings, *findings: Finding, receipt: str | None = "r", whole: bool = True
+) -> ReportedFindings:
     """Return what is remembered after an audit."""
     compared = known.compare(findings, whole=whole, once={"LG01"})
     return compared.reported(compared.with_status(compared.findings), receipt)
 
 
-def statuses(known: Reported, *findings: Finding) -> dict[str, Status | None]:
+def statuses(known: ReportedFindings, *findings: Finding) -> dict[str, Status | None]:
     return {found.code: found.status for found in audit(known, *findings)}
 
 
 def test_part_of_a_report_may_be_confirmed_by_table_and_by_finding() -> None:
-    both = after(Reported(), finding("A"), finding("B"))
+    both = after(ReportedFindings(), finding("A"), finding("B"))
     for only, expected in (
         (None, (Status.KNOWN, Status.KNOWN)),
         ({"/t": None}, (Status.KNOWN, Status.KNOWN)),
@@ -279,7 +283,7 @@ def test_part_of_a_report_may_be_confirmed_by_table_and_by_finding() -> None:
 
 
 def test_receipts_that_wait_are_bounded_and_kept_small_where_reports_say_the_same() -> None:
-    known = Reported()
+    known = ReportedFindings()
     for number in range(3 * MAX_RECEIPTS):
         known = after(known, finding("A"), *[finding("B")] * (number % 2), receipt=str(number))
     waiting = [receipt for pending in known.pending for receipt in pending.receipts]
@@ -289,7 +293,7 @@ def test_receipts_that_wait_are_bounded_and_kept_small_where_reports_say_the_sam
 
 
 def test_later_report_that_was_received_counts_more_than_an_earlier_one() -> None:
-    first = after(Reported(), finding(facts={"files": 1}), receipt="1")
+    first = after(ReportedFindings(), finding(facts={"files": 1}), receipt="1")
     second = after(first, finding(facts={"files": 2}), receipt="2")
     assert statuses(second.received({"2": None}, ""), finding(facts={"files": 2})) == {"A": Status.KNOWN}
     assert statuses(second.received({"1": None, "2": None}, ""), finding(facts={"files": 2})) == {"A": Status.KNOWN}
@@ -299,16 +303,16 @@ def test_later_report_that_was_received_counts_more_than_an_earlier_one() -> Non
 
 def test_accepted_finding_is_new_when_its_waiver_expires_unless_it_was_told_before() -> None:
     waived = finding(waiver=Waiver("ann", "why", "2026-01-01"))
-    accepted = after(Reported(), waived, receipt=None)
+    accepted = after(ReportedFindings(), waived, receipt=None)
     assert statuses(accepted, waived) == {"A": Status.KNOWN}
     assert statuses(accepted, finding()) == {"A": Status.NEW}
-    told = after(after(Reported(), finding(), receipt=None), waived, receipt=None)
+    told = after(after(ReportedFindings(), finding(), receipt=None), waived, receipt=None)
     assert statuses(told, finding()) == {"A": Status.KNOWN}
     assert after(accepted, waived).pending == ()
 
 
 def test_what_is_not_among_the_findings_of_an_audit_that_gave_up_is_not_gone() -> None:
-    known = after(Reported(), finding("A"), finding("B"), receipt=None)
+    known = after(ReportedFindings(), finding("A"), finding("B"), receipt=None)
     compared = known.compare([finding("A")], [finding("A"), finding("B")], whole=False)
     assert [found.code for found in compared.findings] == ["A"]
     assert compared.reported(compared.findings, "r") == known
@@ -316,7 +320,7 @@ def test_what_is_not_among_the_findings_of_an_audit_that_gave_up_is_not_gone() -
 
 
 def test_history_that_is_not_kept_is_told_until_that_was_received_and_then_no_more() -> None:
-    known = after(Reported(), finding("LG01", severity=Severity.UNDECIDED))
+    known = after(ReportedFindings(), finding("LG01", severity=Severity.UNDECIDED))
     for _ in range(2):
         compared = known.compare(())
         (again,) = compared.with_status(compared.findings)
@@ -327,7 +331,7 @@ def test_history_that_is_not_kept_is_told_until_that_was_received_and_then_no_mo
 
 def test_findings_of_one_fingerprint_are_known_together() -> None:
     two = (finding(facts={"files": 1}), finding(facts={"files": 2}))
-    known = after(Reported(), *two, receipt=None)
+    known = after(ReportedFindings(), *two, receipt=None)
     assert [found.status for found in audit(known, *two)] == [Status.KNOWN, Status.KNOWN]
     assert [found.status for found in audit(known, two[0])] == [Status.CHANGED]
     over = replace(two[0], healed_version=7)
@@ -340,5 +344,5 @@ def test_findings_without_fingerprint_are_known_by_where_they_are() -> None:
 
 
 def test_quiet_night_leaves_nothing_to_confirm() -> None:
-    known = after(Reported(), finding(), receipt=None)
+    known = after(ReportedFindings(), finding(), receipt=None)
     assert after(known, finding()) == known

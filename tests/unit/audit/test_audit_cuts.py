@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit import known_files, routine_judge
-from airflow_delta_provider.domain.audit.known_files import NO_FILES, KnownFiles
-from airflow_delta_provider.domain.audit.saved_state import AuditState, StandingViolation
+from airflow_delta_provider.domain.audit import file_records, routine_audit
+from airflow_delta_provider.domain.audit.file_records import NO_FILES, FileRecords
+from airflow_delta_provider.domain.audit.saved_state import AuditState, OpenViolation
 from airflow_delta_provider.domain.checks.log.checkpoints import MALFORMED_CHECKPOINT
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity, Verdict
-from airflow_delta_provider.jobs.audit.judging import Judging, judged
+from airflow_delta_provider.jobs.audit.range_audit import RangeAudit, run_audit
 from airflow_delta_provider.jobs.process import TimeBudget, Timings
 from tests.tables.delta_spark_4_0 import logs
 from tests.unit.audit.test_audit_history import HEALS, damaged, each_case, each_kind
@@ -206,8 +206,8 @@ def test_wrong_values_of_removed_files_are_told_as_in_an_audit_of_the_whole(
 
 
 def test_digests_that_are_alike_lead_to_no_other_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_files, "path_checksum", lambda path: 7)
-    monkeypatch.setattr(routine_judge, "path_checksum", lambda path: 7)
+    monkeypatch.setattr(file_records, "path_checksum", lambda path: 7)
+    monkeypatch.setattr(routine_audit, "path_checksum", lambda path: 7)
     for removal in REMOVALS.values():
         table = with_files(tracked=True)
         removal(table)
@@ -219,13 +219,13 @@ def test_search_for_removed_files_that_fails_costs_no_audit(monkeypatch: pytest.
     _, memory, _ = told(Kept(table.commits))
     table.update(table.paths[0])
     log = open_log(Counting(table.commits), "file:/t")
-    monkeypatch.delattr(KnownFiles, "find")
+    monkeypatch.delattr(FileRecords, "find")
     failed: list[str] = []
 
-    def make(*, shortcuts: bool) -> Judging:
-        return Judging(log, log.list_names(), "t", Timings(), failed.append, TimeBudget(None), shortcuts=shortcuts)
+    def make(*, shortcuts: bool) -> RangeAudit:
+        return RangeAudit(log, log.list_names(), "t", Timings(), failed.append, TimeBudget(None), shortcuts=shortcuts)
 
-    _, audit = judged(make, lambda judging: judging.go_on(memory, table.version), failed.append)
+    _, audit = run_audit(make, lambda run: run.go_on(memory, table.version), failed.append)
     assert (audit.version, audit.findings(), len(failed)) == (table.version, [], 1)
 
 
@@ -441,7 +441,7 @@ def test_file_that_is_remembered_is_found_with_its_rows_by_the_values_that_a_rem
     files = [live(path, number) for number, path in enumerate([*map("part-{}.parquet".format, range(999)), "\ud800"])]
     known = NO_FILES.and_also(files[:500])
     assert known is not None
-    again = KnownFiles.from_json(known.to_json(), 500).and_also(files[500:])
+    again = FileRecords.from_json(known.to_json(), 500).and_also(files[500:])
     assert again is not None
     assert len(again) == 1000
     for file in files:
@@ -453,7 +453,7 @@ def test_file_that_is_remembered_is_found_with_its_rows_by_the_values_that_a_rem
     rest = again.without(files[::2])
     assert [rest.find(file) is None for file in files] == [True, False] * 500
     assert rest == NO_FILES.and_also(files[1::2])
-    assert again.without(files) == NO_FILES == KnownFiles.from_json(NO_FILES.to_json(), 0)
+    assert again.without(files) == NO_FILES == FileRecords.from_json(NO_FILES.to_json(), 0)
 
 
 def test_files_with_one_digest_are_not_found_and_a_damaged_list_is_refused() -> None:
@@ -464,7 +464,7 @@ def test_files_with_one_digest_are_not_found_and_a_damaged_list_is_refused() -> 
     assert NO_FILES.and_also([file._replace(num_records=-1)]) is None
     for wire in (known.to_json()[:-8], known.to_json()[4:], "AAAA"):
         with pytest.raises(ValueError, match=r"decompressed|need"):
-            KnownFiles.from_json(wire, 2)
+            FileRecords.from_json(wire, 2)
 
 
 def test_remembered_files_need_at_most_sixteen_bytes_each() -> None:
@@ -478,7 +478,7 @@ def test_remembered_files_need_at_most_sixteen_bytes_each() -> None:
 
 
 def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_files, "MOST", 2)
+    monkeypatch.setattr(file_records, "MOST", 2)
     table = histories.plain()
     _, memory, _ = told(Kept(table.commits))
     assert memory.facts is not None
@@ -489,6 +489,6 @@ def test_of_too_many_files_no_path_is_remembered_and_they_are_read_again(monkeyp
 
 
 def test_of_a_violation_of_many_files_some_are_remembered_and_it_stands() -> None:
-    violation = StandingViolation.of(Finding("AC08", Severity.ERROR, "x"), map(str, range(5000)))
+    violation = OpenViolation.of(Finding("AC08", Severity.ERROR, "x"), map(str, range(5000)))
     assert len(violation.paths) == 1001
-    assert StandingViolation.from_json(json.loads(json.dumps(violation.to_json())), {}) == violation
+    assert OpenViolation.from_json(json.loads(json.dumps(violation.to_json())), {}) == violation

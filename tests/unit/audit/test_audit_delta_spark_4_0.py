@@ -24,7 +24,7 @@ KNOWN = {
 def test_nothing_is_wrong_with_what_delta_spark_4_0_wrote(name):
     storage = Kept([])
     storage.files = dict(LOGS[name])
-    found, _, judging = told(storage)
-    assert judging.commits == len([file for file in LOGS[name] if file.endswith(".json")])
+    found, _, run = told(storage)
+    assert run.commits == len([file for file in LOGS[name] if file.endswith(".json")])
     assert {finding.code for finding in found} == KNOWN.get(name, set())
     assert {finding.severity for finding in found} <= {Severity.WARNING}

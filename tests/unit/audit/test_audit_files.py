@@ -10,7 +10,7 @@ import pytest
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import Addition, PastLog
-from airflow_delta_provider.domain.audit.saved_state import StandingViolation
+from airflow_delta_provider.domain.audit.saved_state import OpenViolation
 from airflow_delta_provider.domain.checks.data_files import files as data_files
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.checks.type_widening import changes as type_widening
@@ -96,7 +96,7 @@ def wrong_type(path: str = "a") -> Finding:
 
 def test_finding_of_a_file_gets_the_commit_that_added_it() -> None:
     judged = audit()
-    judged.look_at_files([wrong_type()], no_rows)
+    judged.add_file_findings([wrong_type()], no_rows)
     found = told(judged)
     assert list(found) == ["TW16"]
     assert (found["TW16"].version, found["TW16"].engine) == (1, "an engine")
@@ -105,7 +105,7 @@ def test_finding_of_a_file_gets_the_commit_that_added_it() -> None:
 def test_file_that_was_right_until_a_commit_changed_the_type_follows_from_that() -> None:
     judged = audit()
     judged.take(2, [info("CHANGE COLUMN"), metadata("string")])
-    judged.look_at_files([wrong_type()], no_rows)
+    judged.add_file_findings([wrong_type()], no_rows)
     found = told(judged)
     assert found["TW08"].version == 2
     assert found["TW16"].caused_by == found["TW08"].fingerprint
@@ -115,9 +115,9 @@ def test_counts_of_footers_decide_over_those_of_the_log() -> None:
     for said, code in ((None, "RT06"), (100, "RT07")):
         judged = audit(said)
         assert set(told(judged)) == {code}
-        judged.look_at_files([], lambda file: 10)
+        judged.add_file_findings([], lambda file: 10)
         assert told(judged) == {}
-        judged.look_at_files([], lambda file: 11)
+        judged.add_file_findings([], lambda file: 11)
         assert set(told(judged)) == {"RT07"}
 
 
@@ -133,29 +133,29 @@ def test_file_without_rows_gives_out_no_ids(marks: list[dict[str, Any]]) -> None
 def test_count_that_the_footer_confirms_leaves_what_a_commit_did() -> None:
     judged = audit(100)
     judged.take(2, [info("WRITE"), mark(99)])
-    judged.look_at_files([], lambda file: 100)
+    judged.add_file_findings([], lambda file: 100)
     assert set(told(judged)) == {"RT07"}
 
 
 def test_remembered_findings_of_files_are_looked_at_anew() -> None:
     first = audit()
-    first.look_at_files([wrong_type(), data_files.missing_file("a")], no_rows)
+    first.add_file_findings([wrong_type(), data_files.missing_file("a")], no_rows)
     known = first.findings()
     for log in (Kept(), PastLog()):
-        again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=[*map(StandingViolation.of, known)])
+        again = HistoryAudit(Replay.of(first.state()), first.state(), log, recalled=[*map(OpenViolation.of, known)])
         assert set(told(again)) == {"TW16", "DF01"}
-        again.look_at_files([wrong_type()], no_rows)
+        again.add_file_findings([wrong_type()], no_rows)
         assert told(again) == {"TW16": next(f for f in known if f.code == "TW16")}
 
 
 def test_files_that_are_counted_are_counted_anew() -> None:
     first = audit()
     first.take(2, [info("WRITE"), add("b", 10, 1, 10), add("c", 20, 1, 10), mark(29)])
-    first.look_at_files(map(wrong_type, "abc"), no_rows)
+    first.add_file_findings(map(wrong_type, "abc"), no_rows)
     known = first.findings()
     assert known[0].message.startswith("wrong 2 more files have the same problem.")
-    again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=[*map(StandingViolation.of, known)])
-    again.look_at_files(map(wrong_type, "ab"), no_rows)
+    again = HistoryAudit(Replay.of(first.state()), first.state(), Kept(), recalled=[*map(OpenViolation.of, known)])
+    again.add_file_findings(map(wrong_type, "ab"), no_rows)
     assert told(again)["TW16"].message.startswith("wrong 1 more file has the same problem.")
 
 
@@ -181,7 +181,7 @@ def test_file_whose_column_is_another_one_by_now_follows_from_the_commit_that_re
     table = case.before().damaged(case.damage)
     case.step(table)
     judged = judged_table(table)
-    judged.look_at_files([type_widening.UNREACHABLE_TYPE.found("wrong", path=table.paths[0], column="v")], no_rows)
+    judged.add_file_findings([type_widening.UNREACHABLE_TYPE.found("wrong", path=table.paths[0], column="v")], no_rows)
     found = told(judged)
     assert found["TW16"].caused_by == found["CM16"].fingerprint
     assert found["TW16"].version == 1
@@ -192,7 +192,7 @@ def test_finding_of_a_deletion_vector_belongs_to_the_commit_that_wrote_the_vecto
     path = table.paths[0]
     table.append().mark_deleted(path).append()
     judged = judged_table(table)
-    judged.look_at_files(
+    judged.add_file_findings(
         [data_files.unreadable_vector(path, "it is gone"), data_files.damaged_file(path, "no footer")], no_rows
     )
     found = told(judged)
@@ -206,7 +206,7 @@ def test_finding_of_a_row_count_belongs_to_the_commit_that_wrote_the_count() -> 
     wrong = next(iter(table.now.files.values()))
     table.commit("COMPUTE STATS", {"add": {**wrong, "stats": '{"numRecords":7}', "dataChange": False}})
     judged = judged_table(table)
-    judged.look_at_files([data_files.wrong_row_count(wrong["path"], 10, 7)], no_rows)
+    judged.add_file_findings([data_files.wrong_row_count(wrong["path"], 10, 7)], no_rows)
     assert told(judged)["DF03"].version == table.version
     assert '"numRecords":7' in (told(judged)["DF03"].action or "").replace("\\", "")
 

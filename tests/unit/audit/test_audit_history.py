@@ -454,7 +454,7 @@ def test_commit_that_undoes_a_loss_is_not_blamed_for_what_the_loss_left(
     (left,) = (finding for finding in findings if finding.healed_version is None)
     assert (left.code, left.version, left.caused_by) == (codes[1], back, cause.fingerprint)
     assert f"It follows from {codes[0]}, which version {back} fixed." in left.message
-    assert {*TableReport.judged("t", *findings).findings[:2]} == {left, cause}
+    assert {*TableReport.of_findings("t", *findings).findings[:2]} == {left, cause}
 
 
 def test_older_file_is_not_blamed_for_ids_that_a_newer_one_takes() -> None:

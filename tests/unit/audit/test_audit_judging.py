@@ -10,7 +10,7 @@ from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.jobs.audit import commit_file
-from airflow_delta_provider.jobs.audit.judging import Judging
+from airflow_delta_provider.jobs.audit.range_audit import RangeAudit
 from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 from tests.unit.damages.edits import metadata, removed
@@ -42,8 +42,8 @@ def judge(table, memory=None):
     log = open_log(storage, f"file:{table.log.parent}")
     names = log.list_names()
     last = len(names) - 1
-    judged = Judging(log, names, "t", Timings(), silent, TimeBudget(None))
-    audit = judged.judge(find_version_range(names, last)) if memory is None else judged.go_on(memory, last)
+    judged = RangeAudit(log, names, "t", Timings(), silent, TimeBudget(None))
+    audit = judged.run(find_version_range(names, last)) if memory is None else judged.go_on(memory, last)
     return audit, storage.reads
 
 

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.jobs.audit import judging
+from airflow_delta_provider.jobs.audit import range_audit
 from airflow_delta_provider.jobs.audit.data_level import DataLevel
 from airflow_delta_provider.jobs.delta.session import DeltaSession, python_session
 from airflow_delta_provider.jobs.run.runner import run
@@ -98,7 +98,7 @@ def test_findings_of_the_log_are_reported_if_footers_cannot_be_read(
     def fails(*_: Any, **__: Any) -> None:
         raise OSError(5, "Input/output error", "/lake/t/part-0")
 
-    monkeypatch.setattr(DataLevel, "look", fails)
+    monkeypatch.setattr(DataLevel, "check_data", fails)
     report = audit(damaged, level="footers", state_path=str(tmp_path / "state"))
     assert (report.verdict, report.retryable) == (Verdict.FAULT, True)
     assert codes(report)[0] == "FT01"
@@ -114,7 +114,7 @@ def test_findings_are_reported_if_what_the_next_audit_needs_cannot_be_gathered(
     def fails(*_: Any) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(judging.Judging, "facts", fails)
+    monkeypatch.setattr(range_audit.RangeAudit, "facts", fails)
     report = audit(damaged, state_path=str(tmp_path / "state"))
     assert DAMAGE in codes(report)
     assert "FT05" in codes(report)

@@ -737,9 +737,9 @@ def test_older_checkpoints_are_compared_as_long_as_that_costs_little(monkeypatch
     (finding,) = found(storage)
     assert (finding.version, finding.alike_until) == (5, table.version - 1)
     monkeypatch.setattr(derived_files, "_FREE", 0)
-    (finding,), _, judging = told(storage)
+    (finding,), _, run = told(storage)
     assert finding.version == table.version - 1
-    assert judging.checkpoints.left_out == {"checkpoints": 5, "checkpoints_compared": 1}
+    assert run.checkpoints.left_out == {"checkpoints": 5, "checkpoints_compared": 1}
 
 
 @pytest.mark.parametrize("field", ["size", "modificationTime", "baseRowId", "defaultRowCommitVersion"])

@@ -197,7 +197,7 @@ def check(line: str) -> bool:
         (action,) = parse_commit("7.json", line.encode())
         assert values == list(read_actions([action]))
         again = Transition(AUDIT.state(), Commit(7), AUDIT.state(), {})
-        assert list(AUDIT._judge.descriptions([action], again, ())) == []
+        assert list(AUDIT._transitions.descriptions([action], again, ())) == []
     return values is not None
 
 

@@ -9,7 +9,7 @@ from airflow_delta_provider.domain.audit.saved_state import AuditState, BrokenSt
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.report.confirmation import Reported
+from airflow_delta_provider.domain.report.confirmation import ReportedFindings
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 
 STATE = TableState(
@@ -38,7 +38,7 @@ def memory(*findings):
 
 def with_status(findings, before):
     """Return the findings of an audit after one of which the report was received."""
-    known = Reported() if before is None else Reported.of(before.findings)
+    known = ReportedFindings() if before is None else ReportedFindings.of(before.findings)
     compared = known.compare(findings, () if before is None else before.findings)
     return compared.with_status(compared.findings)
 

@@ -115,8 +115,8 @@ def test_only_what_is_new_counts_as_judged() -> None:
     table = histories.tracked()
     table.damaged(metadata(id="another")).set_properties(a="b")
     _, memory, _ = told(Kept(table.commits))
-    _, _, judging = told(Kept(table.append().commits), memory)
-    assert (judging.first, judging.commits) == (table.version, 1)
+    _, _, run = told(Kept(table.append().commits), memory)
+    assert (run.first, run.commits) == (table.version, 1)
 
 
 @pytest.mark.parametrize("name", [checksum_name(2), "_last_checkpoint"])

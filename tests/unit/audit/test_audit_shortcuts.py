@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.audit import routine_judge
+from airflow_delta_provider.domain.audit import routine_audit
 from airflow_delta_provider.domain.audit.fast_path import json_pattern, lines, patterns, routine_commits
 from airflow_delta_provider.domain.audit.fast_path.json_pattern import LinePatterns
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
-from airflow_delta_provider.domain.audit.restore_detection import Restorations
+from airflow_delta_provider.domain.audit.restore_detection import RestoreDetector
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.domain.report.report import JobReport, Verdict
@@ -199,7 +199,7 @@ ELSEWHERE = [
     (LiveFileTracker, "take_routine"),
     (LiveFileTracker, "may_be_live"),
     (RowTrackingAudit, "take_routine"),
-    (Restorations, "change_files"),
+    (RestoreDetector, "change_files"),
     (Replay, "change_files"),
     (CheckpointAudit, "take_routine"),
 ]
@@ -219,9 +219,9 @@ def functions(owner: Any, module: ModuleType) -> Iterator[tuple[Any, str]]:
 
 def entries() -> list[tuple[Any, str]]:
     """Every function of the shortcuts, with the class or the module that has it."""
-    modules = (routine_commits, patterns, lines, json_pattern, routine_judge)
+    modules = (routine_commits, patterns, lines, json_pattern, routine_audit)
     found = [entry for module in modules for entry in functions(module, module)]
-    shortcuts = [entry for entry in found if entry[0] is not routine_judge.Touching]  # the checks use it, too
+    shortcuts = [entry for entry in found if entry[0] is not routine_audit.PartialReplay]  # the checks use it, too
     return [entry for entry in (*shortcuts, *ELSEWHERE) if not entry[1].startswith("__")]
 
 

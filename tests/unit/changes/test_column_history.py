@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory, KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnFacts, ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     Usage,
@@ -49,7 +49,7 @@ def rename_nested(table: Table) -> Table:
     return nested(lambda schema: at(schema, "s.x").update(name="z"), table)
 
 
-def known(table: Table, since: int | None = None) -> KnownColumns:
+def known(table: Table, since: int | None = None) -> ColumnFacts:
     replay, log = Replay(with_files=True), History(table.commits)
     history = ColumnHistory(log if since is None else None)
     if since is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.own_commit import check_log_store
+from airflow_delta_provider.domain.changes.provider_commit import check_log_store
 from airflow_delta_provider.domain.changes.schema import SchemaText
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.delta.commit import ENGINE_INFO, commit_info

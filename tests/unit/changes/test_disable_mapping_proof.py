@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnFacts
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey, TableColumns, count_nulls
 from airflow_delta_provider.domain.changes.disable_mapping.plan import (
     check_can_disable,
@@ -129,9 +129,9 @@ def test_nulls_are_counted_by_the_names_that_readers_use() -> None:
     assert count_nulls(disable_in_metadata(table(renamed)), footers)[("c",)] == 5
 
 
-PARTLY = KnownColumns(why_incomplete="the log is kept from version 4 on", since=4)
-DROPPED = KnownColumns(left={("b",): 3})
-REUSED = KnownColumns(reused={("a",): MappedSchema.of(table()).fields[0]})
+PARTLY = ColumnFacts(why_incomplete="the log is kept from version 4 on", since=4)
+DROPPED = ColumnFacts(left={("b",): 3})
+REUSED = ColumnFacts(reused={("a",): MappedSchema.of(table()).fields[0]})
 CLEAN = survey(table(), file(WHOLE), file({"a": pa.int64()}))
 HOLDING = survey(table(), file(WHOLE), file(WHOLE | {"b": pa.int64()}))
 UNREAD = survey(table(), EncryptedFooterError("its footer is encrypted"))
@@ -139,24 +139,24 @@ LOST = survey(table(), EncryptedFooterError("its footer is encrypted"), FooterEr
 RENAMED = json.loads(json.dumps(OWN))
 RENAMED["fields"][1]["type"]["fields"][0]["name"] = "z"
 
-PROOFS: dict[str, tuple[Metadata, KnownColumns, FooterSurvey | None, str | None, list[str]]] = {
-    "history": (table(), KnownColumns(), None, "history", []),
-    "history, whatever else lies in files": (table(), KnownColumns(), HOLDING, "history", []),
+PROOFS: dict[str, tuple[Metadata, ColumnFacts, FooterSurvey | None, str | None, list[str]]] = {
+    "history": (table(), ColumnFacts(), None, "history", []),
+    "history, whatever else lies in files": (table(), ColumnFacts(), HOLDING, "history", []),
     "footers where a column was dropped": (table(), DROPPED, CLEAN, "footers", []),
     "footers where the log was cleaned up": (table(), PARTLY, CLEAN, "footers", []),
     "dropped, footers unknown": (table(), DROPPED, None, None, ["UM03"]),
     "dropped and still there": (table(), DROPPED, HOLDING, None, ["UM03"]),
     "cleaned up, and something there": (table(), PARTLY, HOLDING, None, ["UM03"]),
     "a file that cannot be read": (table(), PARTLY, UNREAD, None, ["UM03"]),
-    "nested column renamed": (table(RENAMED), KnownColumns(), None, None, ["UM02"]),
-    "names made up": (table(mapped(SCHEMA)), KnownColumns(), None, None, ["UM02"]),
+    "nested column renamed": (table(RENAMED), ColumnFacts(), None, None, ["UM02"]),
+    "names made up": (table(mapped(SCHEMA)), ColumnFacts(), None, None, ["UM02"]),
     "path used twice": (table(), REUSED, CLEAN, None, ["UM04"]),
 }
 
 
 @pytest.mark.parametrize(("metadata", "known", "footers", "rests_on", "codes"), PROOFS.values(), ids=PROOFS)
 def test_proof(
-    metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, rests_on: str | None, codes: list[str]
+    metadata: Metadata, known: ColumnFacts, footers: FooterSurvey | None, rests_on: str | None, codes: list[str]
 ) -> None:
     proof = prove_disabling(metadata, known, footers)
     assert (proof.rests_on, [finding.code for finding in proof.missing]) == (rests_on, codes)
@@ -174,8 +174,8 @@ def test_remedy_for_a_file_that_cannot_be_looked_into_is_one_that_helps() -> Non
 
 def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     made_up = table(mapped(struct(field("a", "long")), lambda *_: f"col-{UUID}"))
-    (renamed,) = prove_disabling(table(RENAMED), KnownColumns(), None).missing
-    (created,) = prove_disabling(made_up, KnownColumns(), None).missing
+    (renamed,) = prove_disabling(table(RENAMED), ColumnFacts(), None).missing
+    (created,) = prove_disabling(made_up, ColumnFacts(), None).missing
     assert "In data files, s.z is s.x." in renamed.message
     assert (
         "Rename each of them back to its name in data files (alter-columns), or repeat the request" in renamed.message
@@ -184,9 +184,9 @@ def test_rename_back_is_a_remedy_only_for_what_was_renamed() -> None:
     assert "An engine generated such names when it added the columns: repeat" in created.message
 
 
-@pytest.mark.parametrize("known", [KnownColumns(), PARTLY, DROPPED, REUSED])
+@pytest.mark.parametrize("known", [ColumnFacts(), PARTLY, DROPPED, REUSED])
 @pytest.mark.parametrize("schema", [OWN, RENAMED, mapped(SCHEMA)])
-def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: KnownColumns) -> None:
+def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: ColumnFacts) -> None:
     proof = prove_disabling(table(schema), known, FooterSurvey(), is_empty=True)
     assert not proof.missing
     by_itself = prove_disabling(table(schema), known, FooterSurvey())
@@ -196,7 +196,7 @@ def test_nothing_can_come_back_in_a_table_without_files(schema: Json, known: Kno
 def test_footers_are_needed_only_where_they_decide() -> None:
     assert needs_footers(table(), DROPPED)
     assert needs_footers(table(), PARTLY)
-    assert not needs_footers(table(), KnownColumns())
+    assert not needs_footers(table(), ColumnFacts())
     assert not needs_footers(table(RENAMED), PARTLY)
     assert not needs_footers(table(), REUSED)
 

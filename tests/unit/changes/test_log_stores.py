@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes.own_commit import check_log_store
+from airflow_delta_provider.domain.changes.provider_commit import check_log_store
 
 
 @pytest.mark.parametrize(

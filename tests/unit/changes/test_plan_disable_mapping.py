@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnFacts, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.plan import (
     disable_in_metadata,
@@ -37,8 +37,8 @@ OTHER: Json = mapped(SCHEMA)
 TRACKING = MAPPING.supporting(["columnMappingUsageTracking"])
 TRACKED = {"protocol": TRACKING, "delta__columnMapping__hasDroppedOrRenamed": "true"}
 FILES = {(path, ""): LiveFile(path, 1_500_000, None, None, 10) for path in ("one", "two")}
-WHOLE = KnownColumns()
-DROPPED = KnownColumns(left={("b",): 3})
+WHOLE = ColumnFacts()
+DROPPED = ColumnFacts(left={("b",): 3})
 CLEAN = FooterSurvey()
 HOLDING = FooterSurvey(foreign={"one": (("b",),)})
 LOST = FooterSurvey(unread={"one": "there is no such file"}, lost={"one"})
@@ -49,9 +49,7 @@ def state(schema: Json = OWN, *, protocol: Protocol = MAPPING, mode: str = "name
     return replace(table(schema, configuration, protocol=protocol), files=FILES)
 
 
-def plan(
-    given: TableState, known: KnownColumns = WHOLE, footers: FooterSurvey | None = None, **options: Any
-) -> Planned:
+def plan(given: TableState, known: ColumnFacts = WHOLE, footers: FooterSurvey | None = None, **options: Any) -> Planned:
     last_stream = options.pop("last_stream", None)
     found = MappedTable(given, known, footers, last_stream)
     if is_tracked(given):

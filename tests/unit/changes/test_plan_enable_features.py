@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.changes.enable_features import looks_at_files, plan_enabling, verify_enabled
+from airflow_delta_provider.domain.changes.enable_features import plan_enabling, reads_files, verify_enabled
 from airflow_delta_provider.domain.delta.features.registry import WRITER_OWNED_PROPERTIES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -341,11 +341,9 @@ def test_property_that_is_not_as_it_was_set_is_a_finding():
 
 
 def test_files_are_read_where_row_tracking_is_asked_for_by_feature_or_property():
-    assert looks_at_files(EnableFeatureOptions(features=("ROWTRACKING",)))
-    assert looks_at_files(
-        EnableFeatureOptions(features=("appendOnly",), properties={"Delta.enableRowTracking": "true"})
-    )
-    assert not looks_at_files(EnableFeatureOptions(features=("appendOnly",)))
+    assert reads_files(EnableFeatureOptions(features=("ROWTRACKING",)))
+    assert reads_files(EnableFeatureOptions(features=("appendOnly",), properties={"Delta.enableRowTracking": "true"}))
+    assert not reads_files(EnableFeatureOptions(features=("appendOnly",)))
 
 
 # -- plans ----------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.changes.own_commit import Stamp
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.provider_commit import CommitIdentity
 from airflow_delta_provider.domain.changes.schema import disable_in_schema, map_by_name
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import (
@@ -373,7 +373,7 @@ def creating(columns: dict[str, str], **known: Any) -> CreateTableOptions:
 def created(on_disk: Callable[[Table], OnDisk], options: CreateTableOptions) -> OnDisk:
     table, refusals = new_table(options)
     assert refusals == ()
-    lines = table.lines(Stamp(1_790_000_000_000, "id"))
+    lines = table.lines(CommitIdentity(1_790_000_000_000, "id"))
     return on_disk(Table.of([parse_commit(commit_name(0), "\n".join(lines).encode())]))
 
 

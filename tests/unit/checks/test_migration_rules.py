@@ -11,11 +11,11 @@ import pytest
 from airflow_delta_provider.domain.checks.migrations import FAMILY
 from airflow_delta_provider.domain.checks.migrations.columns import holds_all, reserving
 from airflow_delta_provider.domain.checks.migrations.planned import (
-    Added,
+    AddedColumn,
     DroppedFeature,
     PlannedMigration,
-    Renamed,
-    Retyped,
+    RenamedColumn,
+    RetypedColumn,
     on_plan,
 )
 from airflow_delta_provider.domain.checks.migrations.table import still_needed
@@ -51,8 +51,8 @@ def codes(state: TableState | None = None, **changes: Any) -> list[str]:
     return [finding.code for finding in found(state, **changes)]
 
 
-WIDER = Retyped(("qty",), INTEGER, LONG)
-NARROWER = Retyped(("id",), LONG, INTEGER)
+WIDER = RetypedColumn(("qty",), INTEGER, LONG)
+NARROWER = RetypedColumn(("id",), LONG, INTEGER)
 CLUSTERED = {"delta.clustering": '{"clusteringColumns":[["id"]]}'}
 
 
@@ -60,7 +60,7 @@ CLUSTERED = {"delta.clustering": '{"clusteringColumns":[["id"]]}'}
     ("state", "changes", "expected"),
     [
         (before(), {"dropped": (("qty",),)}, ["MG01", "MG15"]),
-        (before(), {"renamed": (Renamed(("qty",), ("pieces",)),)}, ["MG02", "MG15"]),
+        (before(), {"renamed": (RenamedColumn(("qty",), ("pieces",)),)}, ["MG02", "MG15"]),
         (before(), {"retyped": (WIDER,)}, ["MG03"]),
         (before(), {"retyped": (NARROWER,), "rewrites_all": True}, ["MG04", "MG15"]),
         (
@@ -72,12 +72,12 @@ CLUSTERED = {"delta.clustering": '{"clusteringColumns":[["id"]]}'}
         (before(), {"reordered": ((),)}, ["MG07"]),
         (before(), {"defaults": {("qty",): "1"}}, ["MG08"]),
         (partitioned("qty"), {"retyped": (WIDER,)}, ["MG03", "MG09"]),
-        (before(), {"added": (Added(("select",), LONG),)}, ["MG10"]),
-        (before(), {"added": (Added(("a b",), LONG),)}, ["MG11"]),
-        (before(FEED), {"added": (Added(("_Change_Type",), STRING),)}, ["MG12"]),
-        (before(), {"added": (Added(("x" * 256,), LONG),)}, ["MG13"]),
-        (before(), {"dropped": (("qty",),), "added": (Added(("QTY",), LONG),)}, ["MG01", "MG14", "MG15"]),
-        (before(), {"gone": (("Fax",),), "added": (Added(("fax",), STRING),)}, ["MG14"]),
+        (before(), {"added": (AddedColumn(("select",), LONG),)}, ["MG10"]),
+        (before(), {"added": (AddedColumn(("a b",), LONG),)}, ["MG11"]),
+        (before(FEED), {"added": (AddedColumn(("_Change_Type",), STRING),)}, ["MG12"]),
+        (before(), {"added": (AddedColumn(("x" * 256,), LONG),)}, ["MG13"]),
+        (before(), {"dropped": (("qty",),), "added": (AddedColumn(("QTY",), LONG),)}, ["MG01", "MG14", "MG15"]),
+        (before(), {"gone": (("Fax",),), "added": (AddedColumn(("fax",), STRING),)}, ["MG14"]),
         (before(), {"features_dropped": (DroppedFeature("columnMapping", truncate_history=True),)}, ["MG15"]),
         (before(FEED), {"dropped": (("qty",),)}, ["MG01", "MG15", "MG16"]),
         (before(FEED), {"retyped": (WIDER,)}, ["MG03", "MG16"]),
@@ -103,11 +103,11 @@ def test_what_a_plan_does_is_found(state: TableState, changes: dict[str, Any], e
     ("state", "changes"),
     [
         (before(), {}),
-        (before(), {"added": (Added(("note",), STRING),)}),
-        (before(FEED), {"added": (Added(("note",), STRING),), "reordered": ()}),
-        (before(MAPPED), {"added": (Added(("a b",), LONG),)}),
-        (before(), {"properties": MAPPED, "added": (Added(("a b",), LONG),)}),
-        (before(), {"added": (Added(("lines", "_change_type"), LONG),)}),
+        (before(), {"added": (AddedColumn(("note",), STRING),)}),
+        (before(FEED), {"added": (AddedColumn(("note",), STRING),), "reordered": ()}),
+        (before(MAPPED), {"added": (AddedColumn(("a b",), LONG),)}),
+        (before(), {"properties": MAPPED, "added": (AddedColumn(("a b",), LONG),)}),
+        (before(), {"added": (AddedColumn(("lines", "_change_type"), LONG),)}),
         (before(), {"nulls_allowed": (("qty",),)}),
         (before(files={}), {"defaults": {("qty",): "1"}}),
         (before(), {"defaults": {("qty",): "NULL"}}),
@@ -127,7 +127,7 @@ def test_what_a_plan_does_is_found(state: TableState, changes: dict[str, Any], e
             {"features_dropped": (DroppedFeature("deletionVectors"),)},
         ),
         (before(), {"gone": (("qty",),), "retyped": ()}),
-        (before(), {"gone": (("QTY",),), "renamed": (Renamed(("qty",), ("Qty",)),), "rewrites_all": False}),
+        (before(), {"gone": (("QTY",),), "renamed": (RenamedColumn(("qty",), ("Qty",)),), "rewrites_all": False}),
     ],
 )
 def test_what_a_plan_does_not_do_is_not_found(state: TableState, changes: dict[str, Any]):
@@ -146,15 +146,15 @@ def test_a_constraint_on_a_column_that_is_called_like_a_function_is_stable():
 
 
 def test_names_within_the_type_of_a_new_column_are_looked_at():
-    added = Added(("customer",), parse_sql_type("struct<name:string,`select`:array<struct<`a b`:int>>>"))
+    added = AddedColumn(("customer",), parse_sql_type("struct<name:string,`select`:array<struct<`a b`:int>>>"))
     (reserved, illegal) = found(added=(added,))
     assert (reserved.code, reserved.column) == ("MG10", "customer.select")
     assert (illegal.code, illegal.column) == ("MG11", "customer.select.element.a b")
 
 
 def test_a_name_of_the_change_data_feed_weighs_less_while_the_feed_is_off():
-    (on,) = found(before(FEED), added=(Added(("_commit_version",), LONG),))
-    (off,) = found(added=(Added(("_commit_version",), LONG),))
+    (on,) = found(before(FEED), added=(AddedColumn(("_commit_version",), LONG),))
+    (off,) = found(added=(AddedColumn(("_commit_version",), LONG),))
     assert (on.severity, off.severity) == (Severity.ERROR, Severity.WARNING)
 
 

@@ -32,10 +32,10 @@ from airflow_delta_provider.domain.checks.row_tracking.keys import (
     unwritten_keys,
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
-    Misfits,
+    MismatchedRows,
     MovedRow,
     MovedRows,
-    TakenRows,
+    RemovedRows,
     check_moved,
     moves_of,
 )
@@ -85,7 +85,7 @@ def test_what_a_commit_took_away_is_told_from_its_effect_on_files() -> None:
     kept, shrunk = B._replace(default_row_commit_version=2), A._replace(deletion_vector=VECTOR)
     moves = moves_of(transition(NEW, shrunk, kept, file("r", 5, 3), before=(A, B, file("c", 30))), {"r"})
     assert moves.new == (NEW,)
-    assert moves.taken == (TakenRows(A, shrunk), TakenRows(file("c", 30)))
+    assert moves.taken == (RemovedRows(A, shrunk), RemovedRows(file("c", 30)))
     moves = moves_of(transition(NEW, file("r", 5, 3)), (), {"r"})
     assert (moves.new, moves.unplaced) == ((NEW,), (file("r", 5, 3),))
     (finding,) = unplaced_files(moves)
@@ -96,16 +96,16 @@ def test_what_a_commit_took_away_is_told_from_its_effect_on_files() -> None:
 @pytest.mark.parametrize(
     ("taken", "before", "after", "still_there"),
     [
-        (TakenRows(A), 0, 0, 0),
-        (TakenRows(A), 0b0101, 0, 0b0101),
-        (TakenRows(A, A), 0, 0b0010, 0b1101),
-        (TakenRows(A, A), 0b0001, 0b0011, 0b1101),
-        (TakenRows(A, A), 0b0011, 0b0001, 0b1111),
+        (RemovedRows(A), 0, 0, 0),
+        (RemovedRows(A), 0b0101, 0, 0b0101),
+        (RemovedRows(A, A), 0, 0b0010, 0b1101),
+        (RemovedRows(A, A), 0b0001, 0b0011, 0b1101),
+        (RemovedRows(A, A), 0b0011, 0b0001, 0b1111),
     ],
     ids=["whole", "whole with deleted rows", "one", "one more", "brought back"],
 )
 def test_rows_taken_from_a_file_are_those_newly_deleted(
-    taken: TakenRows, before: int, after: int, still_there: int
+    taken: RemovedRows, before: int, after: int, still_there: int
 ) -> None:
     assert taken.still_there(before, after, 4) == still_there
 
@@ -116,7 +116,9 @@ def test_rows_that_kept_ids_and_versions_give_no_finding() -> None:
 
 @pytest.mark.parametrize("which", ["foreign", "other_version"])
 def test_rows_that_did_not_are_named_by_ids_and_places(which: str) -> None:
-    (finding,) = check_moved(MOVES, MovedRows(1, **{which: Misfits(12, (ROW, replace(ROW, row_id=4, position=1)))}))
+    (finding,) = check_moved(
+        MOVES, MovedRows(1, **{which: MismatchedRows(12, (ROW, replace(ROW, row_id=4, position=1)))})
+    )
     assert finding.code == {"foreign": "RT22", "other_version": "RT23"}[which]
     assert (finding.version, finding.engine, finding.operation, finding.path) == (7, "an engine", "UPDATE", "n")
     assert "12 rows" in finding.message
@@ -133,7 +135,7 @@ REPLACED = moves_of(transition(NEW, before=(A, B), replaces_all=True), ())
     [
         (REPLACED, MovedRows(), ["RT24"]),
         (REPLACED, MovedRows(kept=1), []),
-        (REPLACED, MovedRows(foreign=Misfits(1, (ROW,))), ["RT22"]),
+        (REPLACED, MovedRows(foreign=MismatchedRows(1, (ROW,))), ["RT22"]),
         (moves_of(transition(NEW, before=(A,)), ()), MovedRows(), []),
         (moves_of(transition(NEW, replaces_all=True), ()), MovedRows(), []),
         (moves_of(transition(before=(A, B), replaces_all=True), ()), MovedRows(), []),

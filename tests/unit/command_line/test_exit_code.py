@@ -23,7 +23,7 @@ def code(*tables: TableReport, fail_on: str = "error", strict: bool = False, new
 
 def table(severity: Severity, status: Status | None = None, healed: int | None = None) -> TableReport:
     found = Finding("MD03", severity, "wrong", status=status, healed_version=healed)
-    return TableReport.judged("/t", found, version=3)
+    return TableReport.of_findings("/t", found, version=3)
 
 
 @pytest.mark.parametrize("verdict", Verdict)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.audit.known_files import LiveCounts
+from airflow_delta_provider.domain.audit.file_records import LiveCounts
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.partial_files import (
     AllFilesNeededError,
-    Others,
     PartialFiles,
+    UnlistedFiles,
     known_files,
     other_files,
 )
@@ -29,7 +29,7 @@ def test_known_files_are_as_in_a_dict(
 ) -> None:
     known = {key: value for key, value in whole.items() if key[0] in paths}
     places = {key: place for place, key in enumerate(whole)}
-    files = PartialFiles(known, paths, places, Others(len(whole) - len(known)))
+    files = PartialFiles(known, paths, places, UnlistedFiles(len(whole) - len(known)))
     for key, value in changes:
         if key[0] not in paths:
             with pytest.raises(AllFilesNeededError):
@@ -49,7 +49,7 @@ def test_known_files_are_as_in_a_dict(
 
 
 def test_whole_set_is_known_only_after_a_comparison() -> None:
-    files = PartialFiles({("b", ""): 2, ("new", ""): 3}, {"b", "gone", "new"}, {("b", ""): 1}, Others(2))
+    files = PartialFiles({("b", ""): 2, ("new", ""): 3}, {"b", "gone", "new"}, {("b", ""): 1}, UnlistedFiles(2))
     for use in (list, lambda all_files: list(all_files.values()), lambda all_files: all_files == {}):
         with pytest.raises(AllFilesNeededError):
             use(files)
@@ -64,7 +64,7 @@ def test_whole_set_is_known_only_after_a_comparison() -> None:
 
 def test_counts_of_other_files_are_added() -> None:
     files = [LiveFile("a", 5, None, None), LiveFile("b", 15, None, None)]
-    others = Others(3, 36, lambda bounds, _: [(1, 0, (2, 30, 0, 0)), (0, 2, (1, 6, 1, 12))])
+    others = UnlistedFiles(3, 36, lambda bounds, _: [(1, 0, (2, 30, 0, 0)), (0, 2, (1, 6, 1, 12))])
     counts = LiveCounts(files, (0, 10), others)
     assert (counts.numbers, counts.bytes) == ([2, 3], [11, 45])
     assert counts.deleted_counts[:3] == [4, 0, 1]

@@ -138,7 +138,7 @@ def test_number_and_size_of_files_are_of_the_checksum_or_else_of_the_log(tmp_pat
 
 def report_of(tables: int, columns: int) -> JobReport:
     state = state_of(struct(*(field(f"column_{number}", "integer") for number in range(columns))))
-    reports = (TableReport.judged(f"/t{n}", version=n, detail=detail_of(state, f"/t{n}")) for n in range(tables))
+    reports = (TableReport.of_findings(f"/t{n}", version=n, detail=detail_of(state, f"/t{n}")) for n in range(tables))
     return JobReport("detail", NOW, NOW, tuple(reports), {})
 
 
@@ -178,7 +178,7 @@ def test_table_without_a_detail_is_not_among_them():
 def test_people_read_a_detail_in_lines():
     detail = detail_of(STATE, "s3://lake/t")
     lines = render_log(
-        JobReport("detail", NOW, NOW, (TableReport.judged("t", version=3, detail=detail),), {})
+        JobReport("detail", NOW, NOW, (TableReport.of_findings("t", version=3, detail=detail),), {})
     ).splitlines()
     assert lines[0] == "PASS  t  version 3"
     assert "    location: s3://lake/t" in lines

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.features.registry import feature_meant_
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, Basis, Support, Versions
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, Basis, Support, VersionScheme
 from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
@@ -43,7 +43,7 @@ def test_what_no_source_says_is_unknown(profile):
     for version in ("0.0.1", "999.0"):
         demands = demands_of(weakest_protocol(frozenset({"clustering"})))
         found = assess(profile, version, demands).outcome
-        if profile.versions is Versions.RELEASES and profile.releases[-1].version and not profile.keeps_features:
+        if profile.versions is VersionScheme.RELEASES and profile.releases[-1].version and not profile.keeps_features:
             assert found is Outcome.UNKNOWN
         else:
             assert found in (Outcome.UNKNOWN, Outcome.WRITE_LOCKED, Outcome.OK)

@@ -15,7 +15,7 @@ def told(total: int) -> list[str]:
     for number in range(total):
         count.each_step(f"table {number}: a step")
         refused = number % 2 == 0
-        count.count(TableReport.refused(str(number)) if refused else TableReport.judged(str(number)))
+        count.count(TableReport.refused(str(number)) if refused else TableReport.of_findings(str(number)))
     return lines
 
 

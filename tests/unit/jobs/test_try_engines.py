@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.migrations import try_engines
 from airflow_delta_provider.jobs.migrations.engine_reader import RowsDigest, S3Access, duckdb_secret, values
-from airflow_delta_provider.jobs.migrations.try_engines import Tried, copy_table, differences
+from airflow_delta_provider.jobs.migrations.try_engines import EngineAnswer, copy_table, differences
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
 from tests.small_s3 import SmallS3
@@ -307,9 +307,9 @@ def test_values_are_the_same_for_all_types_of_arrow_that_engines_give() -> None:
 
 
 def test_engines_that_differ_are_named_together_without_calling_one_wrong() -> None:
-    def tried(engine: str, total: int, nulls: int) -> Tried:
+    def tried(engine: str, total: int, nulls: int) -> EngineAnswer:
         read = {"rows": 3, "total": total, "columns": {"part": {"total": total, "nulls": nulls}}}
-        return Tried(engine, "1.0", (read,))
+        return EngineAnswer(engine, "1.0", (read,))
 
     readers = [tried("deltalake", 7, 0), tried("duckdb", 8, 3), tried("polars", 7, 0)]
     (finding,) = differences(readers, 0, None)

@@ -6,7 +6,12 @@ import pytest
 
 from airflow_delta_provider.domain.changes import steps
 from airflow_delta_provider.domain.changes.steps import ColumnName, ColumnText, ColumnType, NewColumn, Step
-from airflow_delta_provider.domain.checks.migrations.planned import Added, DroppedFeature, Renamed, Retyped
+from airflow_delta_provider.domain.checks.migrations.planned import (
+    AddedColumn,
+    DroppedFeature,
+    RenamedColumn,
+    RetypedColumn,
+)
 from airflow_delta_provider.domain.delta.data_type import INTEGER, LONG
 from airflow_delta_provider.domain.migrations.planner import planned_migration
 from tests.unit.states import WIDENING, field, state_of, struct
@@ -29,7 +34,7 @@ def test_steps_in_one_commit_count_one_by_one():
     )
     plan = planned_migration([step, steps.SetProperties((("a", "b"),), ("typeWidening",))], BEFORE)
     assert [added.path for added in plan.added] == [("note",)]
-    assert plan.retyped == (Retyped(("qty",), INTEGER, LONG),)
+    assert plan.retyped == (RetypedColumn(("qty",), INTEGER, LONG),)
     assert (plan.reordered, plan.nulls_allowed, plan.nulls_forbidden) == (((),), (("id",),), (("qty",),))
     assert plan.defaults == {("qty",): "1"}
     assert plan.properties == {"owner": None, "a": "b"}
@@ -53,12 +58,12 @@ def test_columns_are_called_as_before_the_migration():
         BEFORE,
     )
     assert plan.renamed == (
-        Renamed(("a",), ("b",)),
-        Renamed(("b",), ("a",)),
-        Renamed(("b", "x"), ("a", "y")),
-        Renamed(("a",), ("c",)),
+        RenamedColumn(("a",), ("b",)),
+        RenamedColumn(("b",), ("a",)),
+        RenamedColumn(("b", "x"), ("a", "y")),
+        RenamedColumn(("a",), ("c",)),
     )
-    assert plan.retyped == (Retyped(("b", "x"), INTEGER, LONG),)
+    assert plan.retyped == (RetypedColumn(("b", "x"), INTEGER, LONG),)
     assert plan.dropped == (("a", "z"),)
 
 
@@ -73,7 +78,7 @@ def test_what_is_rewritten_adds_up():
     )
     assert (plan.rewritten_files, plan.rewritten_size, plan.rewrites_all) == (3, 34, True)
     assert plan.partition_by == ("id",)
-    assert plan.retyped == (Retyped(("id",), LONG, INTEGER, True),)
+    assert plan.retyped == (RetypedColumn(("id",), LONG, INTEGER, True),)
     assert plan.features_dropped == (DroppedFeature("deletionVectors"),)
 
 
@@ -115,4 +120,4 @@ def test_a_plan_that_adds_is_additive(step: Step):
 
 def test_a_new_column_is_added_with_its_type():
     plan = planned_migration([steps.AddColumns((NewColumn(("id2",), "bigint"),))], BEFORE)
-    assert plan.added == (Added(("id2",), LONG),)
+    assert plan.added == (AddedColumn(("id2",), LONG),)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.domain.checks.migrations.planned import Added, PlannedMigration
+from airflow_delta_provider.domain.checks.migrations.planned import AddedColumn, PlannedMigration
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError, TablePolicy, why_ask
@@ -16,7 +16,7 @@ from tests.unit.states import field, state_of, struct
 TODAY = date(2026, 6, 1)
 BEFORE = state_of(struct(field("id", "long"), field("qty", "integer")))
 DROP = PlannedMigration(before=BEFORE, dropped=(("qty",),))
-ADD = PlannedMigration(before=BEFORE, added=(Added(("note",), LONG),))
+ADD = PlannedMigration(before=BEFORE, added=(AddedColumn(("note",), LONG),))
 WAIVER = {"code": "MG01", "owner": "ana", "reason": "unused", "expires": "2026-12-31"}
 
 

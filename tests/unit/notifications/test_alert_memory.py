@@ -7,7 +7,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.report import Finding, Severity, Status, Waiver
 from airflow_delta_provider.notifications.alert import News, TableFinding
-from airflow_delta_provider.notifications.memory import Memory, Trace, key_of
+from airflow_delta_provider.notifications.memory import Memory, SentFinding, key_of
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -22,7 +22,7 @@ class Nights:
     """The same task, night after night, with what it remembers."""
 
     def __init__(self, remind_after: timedelta | None = None) -> None:
-        self.traces: dict[str, Trace] = {}
+        self.traces: dict[str, SentFinding] = {}
         self._remind_after = remind_after
         self._now = START
 
@@ -36,7 +36,7 @@ class Nights:
             if trace is None:
                 del self.traces[key]
             else:
-                self.traces[key] = Trace.from_json(json.loads(json.dumps(trace.to_json())))
+                self.traces[key] = SentFinding.from_json(json.loads(json.dumps(trace.to_json())))
         self._now += DAY
         return [why for why in news.values() if why]
 

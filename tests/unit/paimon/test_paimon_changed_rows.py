@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.paimon.row_groups import groups_of
 from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
     FaultyRows,
-    Moved,
+    MoveCounts,
     MovedKeys,
     Outcome,
     RowFault,
@@ -133,7 +133,7 @@ ROW = ChangedRow(7, 5, 4, "data-1.parquet", 3)
 
 def outcome(fault: RowFault | None = None, keys: MovedKeys | None = None, **moved: int) -> Outcome:
     faults = {} if fault is None else {fault: FaultyRows(1, (ROW,))}
-    return Outcome(Moved(**{"kept": 0, "gone": 0, "new": 0, "same_content": 1, **moved}), faults, keys)
+    return Outcome(MoveCounts(**{"kept": 0, "gone": 0, "new": 0, "same_content": 1, **moved}), faults, keys)
 
 
 @pytest.mark.parametrize("fault", RowFault)
@@ -192,7 +192,7 @@ def test_new_ids_of_a_compaction_are_reassigned_ones_where_values_are_the_same(o
     faults = {fault: FaultyRows(2, (ROW,)) for fault in (RowFault.LOST, RowFault.ADDED)}
 
     def found(*, same: bool, clustered: bool = True) -> Finding:
-        moved = Moved(3, 2, 2, same, gone_ids=(0, 1), new_ids=(7, 8))
+        moved = MoveCounts(3, 2, 2, same, gone_ids=(0, 1), new_ids=(7, 8))
         comparison = replace(compaction, may_renumber=clustered)
         [finding] = row_findings(comparison, Outcome(moved, faults), Severity.WARNING)
         return finding

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileSource
-from airflow_delta_provider.domain.paimon.manifest_checks import Likeness, ValueBounds, compared_rows
+from airflow_delta_provider.domain.paimon.manifest_checks import Similarity, ValueBounds, compared_rows
 from airflow_delta_provider.domain.paimon.schema import TableSchema
 
 SCHEMA = TableSchema.from_json(
@@ -41,17 +41,17 @@ OLD = bounds("old", (1, 5), (9, 7))
 @pytest.mark.parametrize(
     ("new", "same"),
     [
-        (bounds("new", (1, 5), (9, 7)), Likeness.ALIKE),
-        (bounds("new", (1, 5), (4, 7)) | bounds("other", (6, 5), (9, 6)), Likeness.ALIKE),
-        (bounds("new", (1, 5), (8, 7)), Likeness.OTHER),
-        (bounds("new", (2, 5), (9, 7)), Likeness.OTHER),
-        (bounds("new", (1, 5), (9, 7), nulls=(0, 1)), Likeness.OTHER),
-        (bounds("new", (1,), (8,), nulls=(0,), columns=("a",)), Likeness.OTHER),
-        (bounds("new", (1,), (9,), nulls=(0,), columns=("a",)), Likeness.ALIKE),
-        (bounds("new", (), (), nulls=(), columns=()), Likeness.UNKNOWN),
-        (bounds("new", (1,), (9,)), Likeness.UNKNOWN),
-        (bounds("new", (1, 5), (9, 7)) | bounds("other", (1, 5), (9, 7), columns=("gone", "b")), Likeness.UNKNOWN),
-        ({}, Likeness.UNKNOWN),
+        (bounds("new", (1, 5), (9, 7)), Similarity.ALIKE),
+        (bounds("new", (1, 5), (4, 7)) | bounds("other", (6, 5), (9, 6)), Similarity.ALIKE),
+        (bounds("new", (1, 5), (8, 7)), Similarity.OTHER),
+        (bounds("new", (2, 5), (9, 7)), Similarity.OTHER),
+        (bounds("new", (1, 5), (9, 7), nulls=(0, 1)), Similarity.OTHER),
+        (bounds("new", (1,), (8,), nulls=(0,), columns=("a",)), Similarity.OTHER),
+        (bounds("new", (1,), (9,), nulls=(0,), columns=("a",)), Similarity.ALIKE),
+        (bounds("new", (), (), nulls=(), columns=()), Similarity.UNKNOWN),
+        (bounds("new", (1,), (9,)), Similarity.UNKNOWN),
+        (bounds("new", (1, 5), (9, 7)) | bounds("other", (1, 5), (9, 7), columns=("gone", "b")), Similarity.UNKNOWN),
+        ({}, Similarity.UNKNOWN),
     ],
 )
 def test_files_differ_from_those_that_they_replace_if_a_column_does(new, same):
@@ -63,18 +63,18 @@ def test_only_columns_of_a_single_value_prove_the_same_rows():
     files = [data_file("old")], [data_file("new")]
     single = bounds("old", (1, 5), (1, 5)) | bounds("new", (1, 5), (1, 5))
     with_nulls = bounds("old", (1, 5), (1, 5), (0, 1)) | bounds("new", (1, 5), (1, 5), (0, 1))
-    assert compared_rows(*files, single, {0: SCHEMA}) is Likeness.SAME
-    assert compared_rows(*files, with_nulls, {0: SCHEMA}) is Likeness.ALIKE
+    assert compared_rows(*files, single, {0: SCHEMA}) is Similarity.SAME
+    assert compared_rows(*files, with_nulls, {0: SCHEMA}) is Similarity.ALIKE
 
 
 def test_reserved_columns_in_files_are_passed_over():
     old = data_file("old", write_cols=("a", "b", "_ROW_ID", "_SEQUENCE_NUMBER"))
     known = bounds("old", (1, 5, 0, 1), (1, 5, 3, 1), (0, 0, 0, 0)) | bounds("new", (1, 5), (1, 5))
-    assert compared_rows([old], [data_file("new")], known, {0: SCHEMA}) is Likeness.SAME
+    assert compared_rows([old], [data_file("new")], known, {0: SCHEMA}) is Similarity.SAME
 
 
 def test_files_of_several_schemas_are_not_compared():
     later = replace(SCHEMA, id=1)
     new = data_file("new", schema_id=1)
     known = OLD | bounds("new", (1, 5), (8, 7))
-    assert compared_rows([data_file("old")], [new], known, {0: SCHEMA, 1: later}) is Likeness.UNKNOWN
+    assert compared_rows([data_file("old")], [new], known, {0: SCHEMA, 1: later}) is Similarity.UNKNOWN

@@ -33,15 +33,17 @@ def found(code: str = "MD03", evidence: str = "The commit has 2 metaData actions
 
 
 def violated(name: str = "/lake/t", *findings: Finding, **known: Any) -> TableReport:
-    return TableReport.judged(name, *(findings or (found(),)), **{"version": 5, **known})
+    return TableReport.of_findings(name, *(findings or (found(),)), **{"version": 5, **known})
 
 
 def undecided(name: str = "/lake/u") -> TableReport:
-    return TableReport.judged(name, found("LG06", "The catalog may know more.", severity=Severity.UNDECIDED), version=5)
+    return TableReport.of_findings(
+        name, found("LG06", "The catalog may know more.", severity=Severity.UNDECIDED), version=5
+    )
 
 
 def sound(name: str = "/lake/s", **known: Any) -> TableReport:
-    return TableReport.judged(name, version=5, **known)
+    return TableReport.of_findings(name, version=5, **known)
 
 
 def refused(name: str = "/lake/r") -> TableReport:

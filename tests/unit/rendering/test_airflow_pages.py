@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.page import render
 from airflow_delta_provider.domain.rendering.ui_pages import (
-    Reach,
+    ListExtent,
     Search,
     message_page,
     report_href,
@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.rendering.ui_pages import (
     tables_page,
     task_page,
 )
-from airflow_delta_provider.domain.report.pages import Excerpt, LatestLook, Origin, TableRow
+from airflow_delta_provider.domain.report.pages import Excerpt, LatestResult, Origin, TableRow
 from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from tests.unit.rendering.reports import NASTY, nasty_findings, of_everything, report_of, sound, violated
 from tests.unit.rendering.test_html_page import Page
@@ -144,40 +144,41 @@ def test_rule_has_a_page_of_its_own() -> None:
     assert rule_page("ZZ99") is None
 
 
-def look(table: str = "/lake/t", dag_id: str = "d", verdict: Verdict = Verdict.PASS) -> LatestLook:
-    return LatestLook(TableRow(table, verdict, 3), Origin(dag_id, "r+1", "t", -1, AT), "audit", AT)
+def result(table: str = "/lake/t", dag_id: str = "d", verdict: Verdict = Verdict.PASS) -> LatestResult:
+    return LatestResult(TableRow(table, verdict, 3), Origin(dag_id, "r+1", "t", -1, AT), "audit", AT)
 
 
 @settings(max_examples=100, deadline=None)
 @given(NASTY, NASTY, NASTY, st.sampled_from(Verdict))
 def test_names_in_the_list_are_text(table: str, dag_id: str, words: str, verdict: Verdict) -> None:
-    page = Page(tables_page([look(table, dag_id.replace("\ud800", ""), verdict)], Search(words), Reach(30)).html)
+    page = Page(tables_page([result(table, dag_id.replace("\ud800", ""), verdict)], Search(words), ListExtent(30)).html)
     assert len(page.scripts) == 1
     assert [known["name"] for known in page.attributes("input")] == ["q"]
 
 
 def test_path_in_the_list_breaks_after_slashes_only() -> None:
-    page = tables_page([look("s3://lake/sales_2026/orders")], Search(), Reach(30)).html
+    page = tables_page([result("s3://lake/sales_2026/orders")], Search(), ListExtent(30)).html
     assert ">s3://<wbr>lake/<wbr>sales_2026/<wbr>orders</a>" in page
 
 
 def test_verdict_of_a_plan_is_not_taken_for_that_of_the_table() -> None:
-    planned = replace(look("/lake/planned", verdict=Verdict.VIOLATED), kind="plan-migration")
-    text = " ".join(Page(tables_page([planned, look("/lake/audited")], Search(), Reach(30)).html).text.split())
+    planned = replace(result("/lake/planned", verdict=Verdict.VIOLATED), kind="plan-migration")
+    text = " ".join(Page(tables_page([planned, result("/lake/audited")], Search(), ListExtent(30)).html).text.split())
     assert text.count("VIOLATED (plan)") == 1
     assert "PASS (plan)" not in text
 
 
 def test_list_explains_or_before() -> None:
     assert (
-        "“Or before” means that no other verdict is known" in Page(tables_page([look()], Search(), Reach(30)).html).text
+        "“Or before” means that no other verdict is known"
+        in Page(tables_page([result()], Search(), ListExtent(30)).html).text
     )
-    assert "Or before" not in tables_page([], Search(), Reach(30)).html
+    assert "Or before" not in tables_page([], Search(), ListExtent(30)).html
 
 
 def test_list_is_sorted_from_the_worst() -> None:
-    looks = [look("/good"), look("/bad", verdict=Verdict.VIOLATED)]
-    text = Page(tables_page(looks, Search(), Reach(30)).html).text
+    results = [result("/good"), result("/bad", verdict=Verdict.VIOLATED)]
+    text = Page(tables_page(results, Search(), ListExtent(30)).html).text
     assert text.index("/bad") < text.index("/good")
 
 
@@ -193,7 +194,7 @@ def test_list_is_sorted_from_the_worst() -> None:
     ],
 )
 def test_search_looks_at_names_verdict_and_job(search: Search, fits: bool) -> None:
-    assert search.fits(look()) is fits
+    assert search.fits(result()) is fits
 
 
 def test_address_of_a_report_names_the_task_whatever_its_ids_are() -> None:
@@ -203,5 +204,5 @@ def test_address_of_a_report_names_the_task_whatever_its_ids_are() -> None:
 
 
 def test_empty_list_and_messages_are_pages() -> None:
-    assert "No task of the last 30 days" in Page(tables_page([], Search(), Reach(30)).html).text
+    assert "No task of the last 30 days" in Page(tables_page([], Search(), ListExtent(30)).html).text
     assert "<b>" in Page(message_page("T", "<b>", links=(("w", "h"),)).html).text

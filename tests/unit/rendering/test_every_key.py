@@ -87,7 +87,7 @@ def another(old: Any) -> Any:
 
 def shown(key: str, answer: Mapping[str, Any]) -> tuple[str, str]:
     known: dict[str, Any] = {key: answer}
-    report = report_of(TableReport.judged("/lake/t", version=1, **known))
+    report = report_of(TableReport.of_findings("/lake/t", version=1, **known))
     presentation = Presentation(detail=Amount.MUCH)
     return text(report, presentation), html(report, presentation)
 

@@ -84,7 +84,7 @@ def test_markdown_has_a_limit_and_nothing_ends_the_block_of_the_diff() -> None:
 
 def test_a_report_in_markdown_has_steps_and_diff() -> None:
     wire = plan(col("id", comment="x"), drop=(("name",),))
-    report = JobReport("plan-migration", "", "", (TableReport.judged("/lake/t", version=3, plan=wire),), {})
+    report = JobReport("plan-migration", "", "", (TableReport.of_findings("/lake/t", version=3, plan=wire),), {})
     text = render(report)
     assert (
         "`/lake/t`:\n\n1. in one commit:\n   - set the comment of id to 'x'\n   - drop name\n\n~~~~diff\n-`id` bigint"
@@ -106,7 +106,7 @@ def test_those_who_approve_see_engines_that_misread_the_table_apart_from_those_t
 
 def test_known_engines_that_misread_a_table_come_first_and_are_named_so() -> None:
     known = {"read": ["Hive"], "write": ["Trino"], "misread": ["Polars 2.1.0"]}
-    table = TableReport.judged("t", evidence={"known_lockouts": known})
+    table = TableReport.of_findings("t", evidence={"known_lockouts": known})
     lines = [line.strip() for line in text_lines(answer_document(table, much=True), 100, 4)]
     assert [line for line in lines if line.startswith("known")] == [
         "known to misread such tables, without an error: Polars 2.1.0",

@@ -167,7 +167,7 @@ def test_duration_is_said_where_it_is_known(finished: str, said: str) -> None:
 
 
 def test_changed_tables_are_counted() -> None:
-    changed = TableReport.judged("t", version=2, version_before=1, changed=True)
+    changed = TableReport.of_findings("t", version=2, version_before=1, changed=True)
     assert totals(report_of(changed, kind="enable-feature")) == ("1 table", "1 pass", "1 changed", "4.1 s")
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_state import Replay
-from airflow_delta_provider.domain.repair import file_cures  # noqa: F401
-from airflow_delta_provider.domain.repair.cures import Stored
+from airflow_delta_provider.domain.repair import file_corrections  # noqa: F401
+from airflow_delta_provider.domain.repair.corrections import StoredFile
 from airflow_delta_provider.domain.repair.logged_table import Json, LoggedTable, commit_actions
 from airflow_delta_provider.domain.repair.planner import Outcome, Planner
 from airflow_delta_provider.domain.report.report import Finding
@@ -62,12 +62,12 @@ class Kept:
     def paths_of(self, finding: Finding, *, of_rule: bool) -> tuple[str, ...]:
         return ()
 
-    def stored(self, path: str) -> Stored | None:
+    def stored(self, path: str) -> StoredFile | None:
         add = self._files.get(path)
         if add is None:
             return None
         stats = json.loads(add.get("stats") or "{}")
-        return Stored(add["size"], add["modificationTime"], stats.get("numRecords"), stats)
+        return StoredFile(add["size"], add["modificationTime"], stats.get("numRecords"), stats)
 
 
 def commit_of_repair(commits: Sequence[Actions], before: LoggedTable, after: LoggedTable) -> Actions:

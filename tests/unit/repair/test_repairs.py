@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.repair.cures import visible_columns
+from airflow_delta_provider.domain.repair.corrections import visible_columns
 from airflow_delta_provider.domain.repair.logged_table import (
     LoggedTable,
     changes_between,
@@ -333,13 +333,13 @@ def test_a_copy_is_beside_its_file_unless_readers_overlook_the_folder() -> None:
 
 
 def test_every_rule_names_cures_that_exist() -> None:
-    from airflow_delta_provider.domain.checks.rule import Cure
-    from airflow_delta_provider.domain.repair import file_cures
-    from airflow_delta_provider.domain.repair.cures import _PROPOSALS
+    from airflow_delta_provider.domain.checks.rule import RepairMethod
+    from airflow_delta_provider.domain.repair import file_corrections
+    from airflow_delta_provider.domain.repair.corrections import _PROPOSALS
 
-    assert file_cures
-    assert set(Cure) - {Cure.DERIVED_FILE} == set(_PROPOSALS)
-    assert all(set(rule.all_cures) <= set(Cure) for rule in RULES.values())
+    assert file_corrections
+    assert set(RepairMethod) - {RepairMethod.DERIVED_FILE} == set(_PROPOSALS)
+    assert all(set(rule.all_repairs) <= set(RepairMethod) for rule in RULES.values())
 
 
 def test_the_audit_takes_a_file_that_is_committed_again_with_right_values_as_fixed() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from airflow_delta_provider.domain.report import pages
 from airflow_delta_provider.domain.report import pages as excerpts
-from airflow_delta_provider.domain.report.pages import Excerpt, Looks, Origin, TableRow, TableRows
+from airflow_delta_provider.domain.report.pages import Excerpt, LatestResults, Origin, TableRow, TableRows
 from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, Verdict
 from tests.unit.rendering.reports import found, nasty_reports, of_everything, report_of, sound, violated
 
@@ -95,30 +95,32 @@ def test_rows_are_bounded_and_the_worst_stay() -> None:
     assert TableRows.from_json(json.loads(json.dumps(rows.to_json()))) == rows
 
 
-def look(days_ago: int, verdict: Verdict, kind: str = "audit", table: str = "/t") -> tuple[Origin, TableRows]:
+def result(days_ago: int, verdict: Verdict, kind: str = "audit", table: str = "/t") -> tuple[Origin, TableRows]:
     at = NOW - timedelta(days=days_ago)
     return Origin("d", f"r{days_ago}", "t", -1, at), TableRows(kind, (TableRow(table, verdict),))
 
 
 def test_newest_verdict_counts_and_holds_since_it_last_changed() -> None:
     bad, good = Verdict.VIOLATED, Verdict.PASS
-    [latest] = Looks.of([look(1, bad), look(2, bad), look(5, bad), look(6, good), look(9, bad)]).latest
+    [latest] = LatestResults.of(
+        [result(1, bad), result(2, bad), result(5, bad), result(6, good), result(9, bad)]
+    ).latest
     assert (latest.row.verdict, latest.origin.run_id, latest.always) == (bad, "r1", False)
     assert latest.since == NOW - timedelta(days=5)
-    [latest] = Looks.of([look(1, bad), look(9, bad)]).latest
+    [latest] = LatestResults.of([result(1, bad), result(9, bad)]).latest
     assert (latest.since, latest.always) == (NOW - timedelta(days=9), True)
 
 
 def test_older_looks_add_tables_and_nothing_else() -> None:
     bad, good = Verdict.VIOLATED, Verdict.PASS
-    looks = Looks.of([look(1, bad), look(2, bad)])
-    latest = looks.and_older([look(9, bad), look(9, good, table="/u"), look(20, good, table="/u")]).latest
+    results = LatestResults.of([result(1, bad), result(2, bad)])
+    latest = results.and_older([result(9, bad), result(9, good, table="/u"), result(20, good, table="/u")]).latest
     found = {each.row.table: (each.row.verdict, (NOW - each.since).days, each.always) for each in latest}
     assert found == {"/t": (bad, 2, True), "/u": (good, 9, True)}
 
 
 def test_kinds_of_jobs_say_nothing_of_each_other() -> None:
-    latest = Looks.of([look(1, Verdict.PASS, "detail"), look(2, Verdict.VIOLATED)]).latest
+    latest = LatestResults.of([result(1, Verdict.PASS, "detail"), result(2, Verdict.VIOLATED)]).latest
     assert {(each.kind, each.row.verdict) for each in latest} == {
         ("detail", Verdict.PASS),
         ("audit", Verdict.VIOLATED),

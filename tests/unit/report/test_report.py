@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.report.report import (
     Severity,
     TableReport,
     Verdict,
-    judge,
+    verdict_of,
     worst,
 )
 from airflow_delta_provider.domain.report.summary import (
@@ -94,7 +94,7 @@ def table_reports(draw):
     found = draw(st.lists(findings, max_size=3))
     if draw(st.booleans()) and found:
         return TableReport(draw(texts), Verdict.FAULT, findings=tuple(found), retryable=draw(st.booleans()), **known)
-    return TableReport.judged(draw(texts), *found, **known)
+    return TableReport.of_findings(draw(texts), *found, **known)
 
 
 reports = st.builds(
@@ -128,7 +128,7 @@ def finding(message: str = "broken", severity: Severity = Severity.ERROR, **wher
     ],
 )
 def test_severities_add_up_to_the_verdict(severities, verdict):
-    assert judge(severities) is verdict
+    assert verdict_of(severities) is verdict
 
 
 def test_verdict_of_a_job_is_the_worst_of_its_tables():
@@ -151,7 +151,7 @@ def test_report_written_fits_the_schema_and_reads_back_as_it_was(report):
 
 
 def test_wire_form_of_a_table_has_every_field():
-    assert TableReport.judged("t").to_json().keys() == {field.name for field in fields(TableReport)}
+    assert TableReport.of_findings("t").to_json().keys() == {field.name for field in fields(TableReport)}
 
 
 def test_schema_names_every_key_of_the_dataclasses_and_no_other():
@@ -204,19 +204,19 @@ def test_report_that_is_incomplete_is_refused_as_damaged(damage):
 
 
 def test_keys_of_a_later_provider_are_ignored_where_the_version_is_the_same():
-    wire = report_of(TableReport.judged("t", finding())).to_json()
+    wire = report_of(TableReport.of_findings("t", finding())).to_json()
     wire["tables"][0]["later"] = wire["tables"][0]["findings"][0]["later"] = 1
     assert JobReport.from_json(wire).tables[0].findings == (finding(),)
 
 
 def test_evidence_of_a_check_is_always_written_and_null_where_there_is_none():
     evidence = {"level": "footers", "files": 3, "rows": 30, "row_id_high_water_mark": 29}
-    assert TableReport.judged("t", evidence=evidence).to_json()["evidence"] == evidence
-    assert TableReport.judged("t").to_json()["evidence"] is None
+    assert TableReport.of_findings("t", evidence=evidence).to_json()["evidence"] == evidence
+    assert TableReport.of_findings("t").to_json()["evidence"] is None
 
 
 def test_report_of_an_earlier_provider_without_evidence_is_read_and_fits_the_schema():
-    wire = report_of(TableReport.judged("t")).to_json()
+    wire = report_of(TableReport.of_findings("t")).to_json()
     del wire["tables"][0]["evidence"]
     assert violations(wire) == []
     assert JobReport.from_json(wire).tables[0].evidence is None
@@ -275,7 +275,7 @@ def test_summary_that_is_cut_loses_what_went_best():
 
 
 def test_summary_row_has_table_verdict_version_changed_and_number_of_findings():
-    table = TableReport.judged("t", finding(), finding(), version=7, changed=True)
+    table = TableReport.of_findings("t", finding(), finding(), version=7, changed=True)
     assert summarise(report_of(table)) == {
         "schema_version": 1,
         "kind": "enable-feature",
@@ -289,14 +289,18 @@ def test_summary_row_has_table_verdict_version_changed_and_number_of_findings():
 
 def test_violated_tables_are_those_that_broke_a_rule_and_no_refusals():
     report = report_of(
-        TableReport.judged("good"), TableReport.judged("bad", finding()), TableReport.refused("wrong", finding())
+        TableReport.of_findings("good"),
+        TableReport.of_findings("bad", finding()),
+        TableReport.refused("wrong", finding()),
     )
     assert violated_tables(summarise(report)) == ["bad"]
     assert sorted(tables_with(summarise(report), "REFUSED", Verdict.PASS)) == ["good", "wrong"]
 
 
 def test_tables_that_a_summary_has_no_room_for_are_missed_and_counted():
-    report = report_of(*(TableReport.judged(f"{n:03d}", finding()) for n in range(120)), TableReport.judged("good"))
+    report = report_of(
+        *(TableReport.of_findings(f"{n:03d}", finding()) for n in range(120)), TableReport.of_findings("good")
+    )
     with pytest.raises(CutSummaryError, match="100 of the 120 tables that are VIOLATED") as caught:
         violated_tables(summarise(report))
     assert caught.value.missing == 20
@@ -304,7 +308,9 @@ def test_tables_that_a_summary_has_no_room_for_are_missed_and_counted():
 
 
 def test_tables_that_went_worse_are_all_there_though_the_summary_is_cut():
-    report = report_of(*(TableReport.judged(str(n)) for n in range(300)), TableReport.judged("bad", finding()))
+    report = report_of(
+        *(TableReport.of_findings(str(n)) for n in range(300)), TableReport.of_findings("bad", finding())
+    )
     assert summarise(report)["truncated"]
     assert violated_tables(summarise(report)) == ["bad"]
 
@@ -326,7 +332,7 @@ def planned(name: str, steps: int) -> TableReport:
         "steps": [{"sql": f"ALTER TABLE {n} " + "x" * 100, "explanation": "e"} for n in range(steps)],
         "notes": ["rewrites 3 files (1.2 GB)"],
     }
-    return TableReport.judged(name, version=4, plan=plan, protocol_before={"v": 1}, protocol_after={"v": 2})
+    return TableReport.of_findings(name, version=4, plan=plan, protocol_before={"v": 1}, protocol_after={"v": 2})
 
 
 def test_summary_of_a_dry_run_has_the_plan_and_that_of_nothing_to_do_an_empty_one():
@@ -350,7 +356,9 @@ def test_plans_that_are_too_long_lose_their_steps_before_any_table_is_left_out()
 
 
 def test_findings_carry_their_table_and_the_worst_table_comes_first():
-    report = report_of(TableReport.judged("b", finding("x")), TableReport("a", Verdict.FAULT, findings=(finding("y"),)))
+    report = report_of(
+        TableReport.of_findings("b", finding("x")), TableReport("a", Verdict.FAULT, findings=(finding("y"),))
+    )
     assert [(row["table"], row["message"]) for row in findings_of(report)["findings"]] == [("a", "y"), ("b", "x")]
 
 
@@ -358,7 +366,7 @@ def test_findings_carry_their_table_and_the_worst_table_comes_first():
 
 
 def test_text_shows_versions_steps_times_and_wrapped_findings():
-    table = TableReport.judged(
+    table = TableReport.of_findings(
         "/lake/t",
         finding("word " * 60 + "\n- second paragraph", column="a", version=4),
         version=5,
@@ -380,23 +388,25 @@ def test_text_shows_versions_steps_times_and_wrapped_findings():
 
 
 def test_text_of_an_unchanged_table_says_so_and_one_never_read_has_no_version():
-    planned = TableReport.judged("p", version=2, plan={"steps": []})
+    planned = TableReport.of_findings("p", version=2, plan={"steps": []})
     assert render_log(report_of(planned)) == "PASS  p  version 2, nothing changed"
-    lines = render_log(report_of(TableReport.judged("a", version=0), TableReport.refused("b", finding()))).splitlines()
+    lines = render_log(
+        report_of(TableReport.of_findings("a", version=0), TableReport.refused("b", finding()))
+    ).splitlines()
     assert "PASS  a  version 0" in lines
     assert lines[0] == "REFUSED  b"
 
 
 def test_text_of_many_tables_counts_those_it_does_not_list():
-    lines = render_log(report_of(*(TableReport.judged(str(n), version=1) for n in range(60)))).splitlines()
+    lines = render_log(report_of(*(TableReport.of_findings(str(n), version=1) for n in range(60)))).splitlines()
     assert len(lines) == 51
     assert lines[-1] == "… and 10 more tables, none worse"
 
 
 def test_text_names_every_table_with_findings_and_their_codes():
-    broken = [TableReport.judged(f"/lake/t{n:03d}", finding(), finding(), version=n) for n in range(120)]
-    warned = TableReport.judged("/lake/w", replace(finding(), severity=Severity.WARNING), version=1)
-    sound = [TableReport.judged(f"/lake/s{n}") for n in range(7)]
+    broken = [TableReport.of_findings(f"/lake/t{n:03d}", finding(), finding(), version=n) for n in range(120)]
+    warned = TableReport.of_findings("/lake/w", replace(finding(), severity=Severity.WARNING), version=1)
+    sound = [TableReport.of_findings(f"/lake/s{n}") for n in range(7)]
     lines = render_log(report_of(*broken, warned, *sound), ReportPlace("s3://aws@b/r.json")).splitlines()
     assert all(any(table.table in line for line in lines) for table in (*broken, warned))
     assert "VIOLATED  /lake/t119  version 119: RT05 ×2" in lines
@@ -410,13 +420,15 @@ def test_text_says_that_the_report_could_not_be_kept():
 
 
 def test_text_of_many_findings_counts_those_it_does_not_list():
-    text = render_log(report_of(TableReport.judged("t", *(finding(str(n)) for n in range(25)))))
+    text = render_log(report_of(TableReport.of_findings("t", *(finding(str(n)) for n in range(25)))))
     assert text.endswith("… and 5 more findings: RT05 ×5")
     assert os.linesep + os.linesep not in text
 
 
 def test_what_a_level_does_not_look_at_is_said_once() -> None:
-    tables = [TableReport.judged(str(n), version=1, evidence={"not_checked": not_checked("log")}) for n in range(60)]
+    tables = [
+        TableReport.of_findings(str(n), version=1, evidence={"not_checked": not_checked("log")}) for n in range(60)
+    ]
     text = render_log(report_of(*tables))
     assert text.count("Not checked: that data files exist") == 1
     assert text.splitlines()[-1].endswith("(level data).")
@@ -427,7 +439,7 @@ def test_open_findings_come_first_and_errors_before_others():
     severities = (Severity.WARNING, Severity.UNDECIDED, Severity.ERROR)
     found = [Finding("RT05", severity, "m", healed_version=healed) for healed in (3, None) for severity in severities]
 
-    listed = TableReport.judged("t", *found).findings
+    listed = TableReport.of_findings("t", *found).findings
 
     assert [finding.severity for finding in listed] == [*reversed(severities)] * 2
     assert [finding.is_open for finding in listed] == [True] * 3 + [False] * 3

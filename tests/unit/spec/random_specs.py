@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
 )
 from airflow_delta_provider.domain.spec.table_spec import (
-    UNSAID,
+    UNDECLARED,
     ColumnSpec,
     Rows,
     TableSpec,
@@ -52,7 +52,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 EXPRESSIONS = TEXTS.map(lambda text: "'" + text.replace("\\", "\\\\").replace("'", "''") + "'") | st.sampled_from(
     ["1", "true", "current_timestamp()", "r'\\d'", "X'1F'", "transform(array(1), x -> x + 1)", "'a' || \"b\""]
 )
-_SAID = st.just(UNSAID) | st.none() | TEXTS
+_SAID = st.just(UNDECLARED) | st.none() | TEXTS
 
 
 def _unique(names: list[str]) -> list[str]:
@@ -67,7 +67,7 @@ def _columns(draw: st.DrawFn, types: st.SearchStrategy[DataType], *, top: bool =
     ]
     columns = []
     for number, name in enumerate(names):
-        default = draw(st.just(UNSAID) | st.none() | EXPRESSIONS) if top else UNSAID
+        default = draw(st.just(UNDECLARED) | st.none() | EXPRESSIONS) if top else UNDECLARED
         columns.append(
             ColumnSpec(
                 name=name,
@@ -75,8 +75,8 @@ def _columns(draw: st.DrawFn, types: st.SearchStrategy[DataType], *, top: bool =
                 nullable=draw(st.none() | st.booleans()),
                 comment=draw(_SAID),
                 default=default,
-                generated=draw(st.none() | EXPRESSIONS) if top and default in (UNSAID, None) else None,
-                renamed_from=old[number] if number < len(old) else draw(st.just(UNSAID) | st.none()),
+                generated=draw(st.none() | EXPRESSIONS) if top and default in (UNDECLARED, None) else None,
+                renamed_from=old[number] if number < len(old) else draw(st.just(UNDECLARED) | st.none()),
                 rewrite=draw(st.booleans()),
                 null_on_loss=draw(st.booleans()),
             )

@@ -12,7 +12,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.planner import plan_migration
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
-from airflow_delta_provider.domain.spec.writing import Described, Written, describe, file_text
+from airflow_delta_provider.domain.spec.writing import DescribedTable, SpecEntry, describe, file_text
 from tests.unit.spec.random_specs import SCHEMAS
 from tests.unit.spec.spec_texts import parse_file
 from tests.unit.states import TABLE, field, state_of, struct
@@ -25,10 +25,10 @@ def plans_nothing(state: TableState, spec: TableSpec) -> None:
     assert planned.plan.steps == ()
 
 
-def of_file(state: TableState) -> tuple[Described, TableSpec]:
+def of_file(state: TableState) -> tuple[DescribedTable, TableSpec]:
     """Return what is said of a table, and the spec that its file has."""
     described = describe(state, TABLE.text)
-    written = Written(described.spec.to_json(), state.version, state.metadata.id, described.left_out)
+    written = SpecEntry(described.spec.to_json(), state.version, state.metadata.id, described.left_out)
     (spec,) = parse_file(file_text([written]), "t.yaml")
     assert parse_file(file_text([written], as_json=True), "t.json") == (spec,)
     assert spec == described.spec
@@ -123,5 +123,5 @@ def test_mapping_is_declared_with_its_mode(mode):
 
 
 def test_file_of_several_tables_is_read_back():
-    tables = [Written({"table": f"/lake/{name}", "columns": [{"name": name}]}, 3, "x") for name in ("no", "b")]
+    tables = [SpecEntry({"table": f"/lake/{name}", "columns": [{"name": name}]}, 3, "x") for name in ("no", "b")]
     assert [spec.table for spec in parse_file(file_text(tables), "a.yaml")] == ["/lake/no", "/lake/b"]

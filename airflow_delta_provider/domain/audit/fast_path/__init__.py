@@ -9,7 +9,7 @@ Nearly all commits match earlier ones.
 - ``routine_commits.py``: commits with the effect of earlier ones, and a quick test of row tracking.
 
 Imports rules and registries of ``domain/checks``, ``domain/delta`` and ``domain/formats``. It runs no checks: a
-pattern is taken from an action without findings. ``FastPath`` in ``domain/audit/routine_judge.py`` is the way in.
+pattern is taken from an action without findings. ``FastPath`` in ``domain/audit/routine_audit.py`` is the way in.
 
 - A value that may differ from line to line: a subclass of ``OpenPattern`` in ``patterns.py``, like
   ``TransactionPattern``, and its field in ``open_fields.py``.

@@ -249,12 +249,12 @@ class FilePattern:
         self._counts: list[tuple[int, Callable[[Any, Any], bool]]] = []
         self._bounds: list[tuple[int, int, Callable[[str], Any] | None, Callable[[Any, Any], bool] | None]] = []
         if kind == "add":
-            self._look_at_statistics(places)
+            self._check_statistics(places)
         found = self.pattern.fits(line)
         if self._path < 0 or found is None or not self.take(line) or [*self.read([found])] != [file]:
             raise NoPatternError("it is unusual")
 
-    def _look_at_statistics(self, places: Mapping[Keys, int]) -> None:
+    def _check_statistics(self, places: Mapping[Keys, int]) -> None:
         """Choose the statistics that are checked in each line, by the places of their open values."""
         for keys, place in places.items():
             if keys[:2] == ("stats", COUNTS):

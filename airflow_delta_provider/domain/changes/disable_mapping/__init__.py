@@ -5,8 +5,8 @@
 - ``usage.py``: evidence that a column was renamed or dropped, or never was.
 - ``plan.py``: the proof that no rewrite is needed, or the rewrite; the check afterwards.
 
-Imports ``alter_columns``, ``plan``, ``steps`` and ``own_commit`` of ``changes``, and folders below ``changes``. Only
-``jobs`` imports it: ``jobs/column_mapping.py`` reads its input, ``jobs/changes`` executes the plan.
+Imports ``alter_columns``, ``plan``, ``steps`` and ``provider_commit`` of ``changes``, and folders below ``changes``.
+Only ``jobs`` imports it: ``jobs/column_mapping.py`` reads its input, ``jobs/changes`` executes the plan.
 
 - A new reason to refuse: ``check_can_disable`` in ``plan.py``. A new reason for a rewrite: ``prove_disabling``.
   Rules: ``domain/checks/column_mapping/disabling.py``.

@@ -1,7 +1,7 @@
 """The history of a table's columns.
 
 ``ColumnHistory`` takes the commits, oldest first (``follow`` reads them from their actions). Its ``known`` is a
-``KnownColumns`` with: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live
+``ColumnFacts`` with: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live
 files may still contain (``left``), the columns that have the path of an earlier one (``reused``), all paths that any
 column ever had (``paths``), and the first version that is known.
 
@@ -58,7 +58,7 @@ class ColumnEvent:
 
 
 @dataclass(frozen=True)
-class KnownColumns:
+class ColumnFacts:
     """Facts about columns from the history that is kept.
 
     :param events: columns that were renamed or dropped, oldest first
@@ -119,7 +119,7 @@ class ColumnHistory:
         self._since = state.version
         self._begun_late = not is_first
         self._states.begin(state)
-        self._look_at_files(state.version, state.live_files, None)
+        self._record_files(state.version, state.live_files, None)
         schema = self._learn(state.metadata, state.version)
         mapped = schema is not None and schema.is_mapped
         if not is_first and (mapped or state.protocol.supports(COLUMN_MAPPING)):
@@ -139,7 +139,7 @@ class ColumnHistory:
         else:
             replay.take(actions)
             self._begin_if_complete(replay, version)
-            self._look_at_files(version, (), commit_info(actions).get("operation"))
+            self._record_files(version, (), commit_info(actions).get("operation"))
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile]) -> None:
         """Take a commit.
@@ -159,7 +159,7 @@ class ColumnHistory:
             self._doubt(
                 f"version {version} restores version {restored.unknown_version}, which is not kept any more", version
             )
-        self._look_at_files(version, transition.new_files, commit.operation)
+        self._record_files(version, transition.new_files, commit.operation)
         if transition.before.metadata == transition.after.metadata:
             return
         old = self._schema
@@ -182,7 +182,7 @@ class ColumnHistory:
                         self._taken_over[path] = gone.pop(path)
 
     @property
-    def known(self) -> KnownColumns:
+    def known(self) -> ColumnFacts:
         """The facts known after the last commit."""
         current = {} if self._schema is None else physical_paths(self._schema)
         earlier = {**self._taken_over, **self._replaced}
@@ -194,7 +194,7 @@ class ColumnHistory:
                 left[path] = gone.version
             elif field_there.id not in gone.ids:
                 reused[path] = field_there
-        return KnownColumns(
+        return ColumnFacts(
             tuple(self._eras[-1][1]),
             left,
             reused,
@@ -218,7 +218,7 @@ class ColumnHistory:
         self._paths.update(physical_paths(self._schema))
         return self._schema
 
-    def _look_at_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
+    def _record_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:
         foreign = operation in FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
             why = f"version {version} took over files from elsewhere, whose history is unknown"
@@ -283,7 +283,7 @@ class MappedTable:
     """
 
     state: TableState
-    known: KnownColumns
+    known: ColumnFacts
     footers: FooterSurvey | None = None
     last_stream: int | None = None
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import KnownColumns, MappedTable
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnFacts, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
-from airflow_delta_provider.domain.changes.own_commit import check_writable
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, check_tracked
+from airflow_delta_provider.domain.changes.provider_commit import check_writable
 from airflow_delta_provider.domain.changes.schema import disable_in_schema
 from airflow_delta_provider.domain.changes.step import files_text, size_text
 from airflow_delta_provider.domain.changes.steps import (
@@ -81,7 +81,7 @@ def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
 
 
 def prove_disabling(
-    metadata: Metadata, known: KnownColumns, footers: FooterSurvey | None, *, is_empty: bool = False
+    metadata: Metadata, known: ColumnFacts, footers: FooterSurvey | None, *, is_empty: bool = False
 ) -> Proof:
     """Prove that a table of mode name reads the same without its mapping.
 
@@ -101,7 +101,7 @@ def prove_disabling(
     return Proof("history" if by_history else "footers")
 
 
-def needs_footers(metadata: Metadata, known: KnownColumns) -> bool:
+def needs_footers(metadata: Metadata, known: ColumnFacts) -> bool:
     """Return True if footers decide: the history does not prove it, and nothing else rules it out."""
     first = prove_disabling(metadata, known, None).missing
     return bool(first) and all(finding.code == rules.DROPPED_IN_FILES.code for finding in first)
@@ -143,7 +143,7 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
         )
 
 
-def _reused(known: KnownColumns) -> Iterator[Finding]:
+def _reused(known: ColumnFacts) -> Iterator[Finding]:
     for path, field in known.reused.items():
         yield rules.REUSED_PATH.found(
             "{column} is stored as {stored} in data files, like a column that was dropped before ({rule}).",
@@ -154,7 +154,7 @@ def _reused(known: KnownColumns) -> Iterator[Finding]:
         return
 
 
-def _in_files(known: KnownColumns, footers: FooterSurvey | None) -> Iterator[Finding]:
+def _in_files(known: ColumnFacts, footers: FooterSurvey | None) -> Iterator[Finding]:
     if known.left:
         path, version = next(iter(known.left.items()))
         others = f" and {len(known.left) - 1} more" if len(known.left) > 1 else ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, KnownColumns
+from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnEvent, ColumnFacts
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
 from airflow_delta_provider.domain.checks.column_mapping import disabling as rules
 from airflow_delta_provider.domain.checks.rule import Prose
@@ -26,7 +26,7 @@ _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 
 
 def usage_of(
-    schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
+    schema: MappedSchema, known: ColumnFacts, footers: FooterSurvey | None, tracking: Iterable[Finding] = ()
 ) -> UsageAnswer:
     """Return the usage of column mapping of a table.
 
@@ -48,21 +48,21 @@ def usage_of(
     return _answer(answer, schema, known, unknown_before, evidence)
 
 
-def needs_footers(schema: MappedSchema, known: KnownColumns) -> bool:
+def needs_footers(schema: MappedSchema, known: ColumnFacts) -> bool:
     """Return True if footers decide: there is no other evidence that the table is used."""
     if known.events or known.rules_foreign_columns_out or known.reused:
         return False
     return not any(_doubts_of_schema(schema))
 
 
-def undecidable_usage(schema: MappedSchema, known: KnownColumns, why: Sequence[Finding]) -> UsageAnswer:
+def undecidable_usage(schema: MappedSchema, known: ColumnFacts, why: Sequence[Finding]) -> UsageAnswer:
     """Return an undetermined answer, for a table whose log does not define its usage."""
     evidence = tuple(_of("log", finding.message) for finding in why)
     return _answer(Usage.UNDETERMINED, schema, known, known.since, evidence)
 
 
 def _answer(
-    answer: Usage, schema: MappedSchema, known: KnownColumns, unknown_before: int | None, evidence: Iterable[UsagePiece]
+    answer: Usage, schema: MappedSchema, known: ColumnFacts, unknown_before: int | None, evidence: Iterable[UsagePiece]
 ) -> UsageAnswer:
     return UsageAnswer(
         answer=answer,
@@ -99,13 +99,13 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _proof(known: KnownColumns) -> str:
+def _proof(known: ColumnFacts) -> str:
     if known.rules_foreign_columns_out:
         return "the whole history is known, and no commit renamed or dropped a column"
     return "the footers of all live files have only columns of the table"
 
 
-def _doubts(schema: MappedSchema, known: KnownColumns, footers: FooterSurvey | None) -> Iterator[UsagePiece]:
+def _doubts(schema: MappedSchema, known: ColumnFacts, footers: FooterSurvey | None) -> Iterator[UsagePiece]:
     """Yield evidence, though not proof, that the table is used."""
     yield from _doubts_of_schema(schema)
     if known.rules_foreign_columns_out or (footers is not None and footers.is_clean):

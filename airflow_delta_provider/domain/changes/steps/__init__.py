@@ -2,7 +2,7 @@
 
 - ``columns.py``: columns are added, dropped, renamed, widened, ordered, or get other NULLs, comments, defaults.
 - ``table.py``: properties, features, comments, constraints, clustering, rewrites; several steps in one commit.
-- ``own.py``: commits of this provider, for tables with usage tracking.
+- ``provider_commits.py``: commits of this provider, for tables with usage tracking.
 
 Imports ``step`` and ``schema`` of ``changes``, and ``domain/delta`` and ``checks``. The other modules of ``changes``,
 ``domain/migrations`` and ``jobs/changes`` import it.
@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.changes.steps.columns import (
     SetDefaults,
     WidenColumns,
 )
-from airflow_delta_provider.domain.changes.steps.own import (
+from airflow_delta_provider.domain.changes.steps.provider_commits import (
     Alteration,
     CreateTable,
     DisableMapping,

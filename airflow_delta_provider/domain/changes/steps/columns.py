@@ -36,9 +36,9 @@ from airflow_delta_provider.domain.checks.migrations.planned import (
     CHANGE_DATA_BREAKS,
     STREAM_BREAKS,
     STREAMS_RESTART,
-    Added,
-    Renamed,
-    Retyped,
+    AddedColumn,
+    RenamedColumn,
+    RetypedColumn,
 )
 from airflow_delta_provider.domain.delta.data_type import column_texts, lowered, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
@@ -84,7 +84,7 @@ class AddColumns(Step):
         return with_schema(metadata, added, self.columns)
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
-        return {"added": tuple(Added(column.parts, column.data_type) for column in self.columns)}
+        return {"added": tuple(AddedColumn(column.parts, column.data_type) for column in self.columns)}
 
     def path_before(self, path: Parts) -> Parts | None:
         new = [lowered(column.parts) for column in self.columns]
@@ -197,7 +197,7 @@ class RenameColumns(Step):
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         new = {column.parts: column.new for column in self.columns}
-        renamed = (Renamed(origin(path), renamed_path(path, new)) for path in new)
+        renamed = (RenamedColumn(origin(path), renamed_path(path, new)) for path in new)
         return {"renamed": tuple(each for each in renamed if each.old != each.new)}
 
     def path_before(self, path: Parts) -> Parts:
@@ -411,8 +411,8 @@ def renamed_path(path: Parts, renames: Mapping[Parts, str]) -> Parts:
     return tuple(renames.get(path[: length + 1], path[length]) for length in range(len(path)))
 
 
-def retyped(column: ColumnType, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> Retyped:
-    return Retyped(origin(column.parts), parse_sql_type(column.old), parse_sql_type(column.new), null_on_loss)
+def retyped(column: ColumnType, origin: Callable[[Parts], Parts], *, null_on_loss: bool = False) -> RetypedColumn:
+    return RetypedColumn(origin(column.parts), parse_sql_type(column.old), parse_sql_type(column.new), null_on_loss)
 
 
 def _texts(columns: Iterable[ColumnText]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, UPDATE
 from airflow_delta_provider.domain.checks.check import on_transition
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Scope
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED
 from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_VERSION
 from airflow_delta_provider.domain.delta.table_state import Transition, due_enablement, has_timestamps
@@ -121,7 +121,7 @@ NO_ENABLEMENT = _pair.error(
     healing=Healing(_enablement_is_wrong, _due, needs_details=True),
     needs=(Need.STATE,),
     shows="metaData",
-    cures=(Cure.TIMESTAMP_START, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.TIMESTAMP_START, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, VECTORS, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_tracked, on_transition
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -39,7 +39,7 @@ DELETION_VECTOR_WITHOUT_FEATURE = _commit.error(
     effect="Readers that do not know the feature open the table and return the deleted rows.",
     remedy="Enable the feature: enable-feature --feature deletionVectors (DeltaEnableFeatureOperator).",
     healing=Healing(_vector_is_not_allowed, by_files=True),
-    cures=(Cure.LISTED_FEATURES,),
+    repairs=(RepairMethod.LISTED_FEATURES,),
 )
 
 
@@ -66,7 +66,7 @@ WRONG_CARDINALITY = _commit.error(
     effect="Engines that count by statistics answer wrongly, and strict ones refuse the table.",
     remedy=WRITE_AGAIN,
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 
@@ -96,7 +96,7 @@ BROKEN_VECTOR = _commit.error(
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Deletion Vector Descriptor Schema",
     healing=Healing(_vector_is_there, _vectors, needs_details=True, by_files=True),
-    cures=(Cure.VECTOR_FIELDS,),
+    repairs=(RepairMethod.VECTOR_FIELDS,),
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, RECONCILIATION, UPDATE, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_transition
-from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Cure, Details, Healing, Scope
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Details, Healing, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.features.log import DOMAIN_METADATA
 from airflow_delta_provider.domain.delta.log_files import is_uri
@@ -101,7 +101,7 @@ WRONG_FIELD = _commit.error(
     effect="Strict readers fail on the table; others take the field for false or 0, so streams skip files.",
     remedy=WRITE_AGAIN,
     shows=OF_SUBJECT,
-    cures=(Cure.FILE_FIELDS, Cure.PARTITION_VALUES),
+    repairs=(RepairMethod.FILE_FIELDS, RepairMethod.PARTITION_VALUES),
 )
 OF_CHECKPOINTS = _commit.warning(
     17,
@@ -194,7 +194,7 @@ DOMAIN_TWICE = _of_domain.error(
     remedy="Set the domain again in one commit, and update the engine that wrote this one.",
     healing=_until_once(_domains),
     shows="domainMetadata",
-    cures=(Cure.HIGH_WATER_MARK,),
+    repairs=(RepairMethod.HIGH_WATER_MARK,),
 )
 TRANSACTION_TWICE = _of_domain.error(
     7,
@@ -231,7 +231,7 @@ DOMAIN_WITHOUT_FEATURE = _of_domain.error(
     source="PROTOCOL.md, Domain Metadata",
     healing=Healing(_domain_is_not_allowed),
     shows="domainMetadata",
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 

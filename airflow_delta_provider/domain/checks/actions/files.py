@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, RECONCILIATION, UPDATE
 from airflow_delta_provider.domain.checks.check import on_commit, on_tracked, on_transition
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.log import APPEND_ONLY, CHANGE_DATA_FEED
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, count_live_rows
@@ -41,7 +41,7 @@ REMOVED_FROM_APPEND_ONLY = _pair.error(
     healing=Healing(_is_missing_and_append_only, by_files=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS),
     shows="remove",
-    cures=(Cure.UNSET_PROPERTY,),
+    repairs=(RepairMethod.UNSET_PROPERTY,),
 )
 
 
@@ -172,7 +172,7 @@ FILE_OVERWRITTEN = _pair.error(
     source="PROTOCOL.md, Delta Data Files",
     healing=_until_as_before("size", lambda file: file.size),
     about_live_files=True,
-    cures=(Cure.FILE_FIELDS,),
+    repairs=(RepairMethod.FILE_FIELDS,),
 )
 
 
@@ -201,7 +201,7 @@ ROWS_CHANGED = _pair.error(
     source="PROTOCOL.md, Per-file Statistics",
     healing=_until_as_before("rows", lambda file: file.num_records),
     about_live_files=True,
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 
@@ -229,7 +229,7 @@ HIDDEN_FILE = FAMILY.of(Scope.COMMIT, "PROTOCOL.md, Data Files").warning(
     effect="VACUUM never deletes the file once it is removed, and tools that copy tables may leave it out.",
     remedy=UPDATE,
     about_live_files=True,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 
@@ -261,7 +261,7 @@ LIVE_UNDER_TWO_PATHS = _pair.error(
     remedy=Restore(", write the change again, and update the engine that wrote the commit"),
     healing=Healing(_other_is_live, _other_path, needs_details=True, by_files=True),
     about_live_files=True,
-    cures=(Cure.ONE_PATH,),
+    repairs=(RepairMethod.ONE_PATH,),
 )
 
 

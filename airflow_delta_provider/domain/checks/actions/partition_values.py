@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from airflow_delta_provider.domain.checks.actions import ADD_AND_REMOVE, FAMILY, UPDATE, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_file, on_tracked
 from airflow_delta_provider.domain.checks.metadata import MOST_TEXT
-from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Cure, Details, Healing, Need, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import OF_SUBJECT, Details, Healing, Need, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import Column, DataType
 from airflow_delta_provider.domain.delta.features.columns import TYPE_CHANGES_KEY
@@ -33,7 +33,7 @@ NO_PARTITION_VALUES = _commit.error(
     remedy=WRITE_AGAIN,
     source=ADD_AND_REMOVE,
     about_live_files=True,
-    cures=(Cure.PARTITION_VALUES,),
+    repairs=(RepairMethod.PARTITION_VALUES,),
 )
 WRONG_PARTITION_VALUE = _commit.error(
     12,
@@ -42,7 +42,7 @@ WRONG_PARTITION_VALUE = _commit.error(
     effect="Reading the file fails, or the column reads NULL in it, and filters miss its rows.",
     remedy=WRITE_AGAIN,
     source="PROTOCOL.md, Partition Value Serialization",
-    cures=(Cure.PARTITION_VALUES,),
+    repairs=(RepairMethod.PARTITION_VALUES,),
 )
 AMBIGUOUS_PARTITION_VALUE = _commit.warning(
     40,
@@ -52,7 +52,7 @@ AMBIGUOUS_PARTITION_VALUE = _commit.warning(
     remedy="Write the rows of the partition again, with a value that all engines read alike; until then, read the "
     "table with engines that agree.",
     source="PROTOCOL.md, Partition Value Serialization",
-    cures=(Cure.PARTITION_VALUES,),
+    repairs=(RepairMethod.PARTITION_VALUES,),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.actions import FAMILY, WRITE_AGAIN
 from airflow_delta_provider.domain.checks.check import on_file
-from airflow_delta_provider.domain.checks.rule import Cure, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
     COUNTS,
@@ -36,7 +36,7 @@ MALFORMED_STATISTICS = _commit.error(
     name="statistics-malformed",
     effect="Strict readers fail on the file; others ignore its statistics, or read other values from them.",
     threads=("delta-io/delta-rs#1411",),
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 CONTRADICTORY_STATISTICS = _commit.error(
     19,
@@ -45,7 +45,7 @@ CONTRADICTORY_STATISTICS = _commit.error(
     effect="Readers that skip files by statistics miss rows, and readers that answer queries from statistics return "
     "wrong results.",
     threads=("trinodb/trino#13389",),
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 ROUNDED_BOUNDS = _commit.warning(
     39,
@@ -56,7 +56,7 @@ ROUNDED_BOUNDS = _commit.warning(
     remedy="Compare the bounds with the files (level footers); write the files again with an engine that keeps all "
     "digits. Until then, set spark.databricks.delta.stats.skipping=false in Delta Spark.",
     threads=("delta-io/delta-rs#4757",),
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 

@@ -13,7 +13,7 @@ and the family ``data_files`` import it.
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Cure, Restore, RuleFamily
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Restore, RuleFamily
 
 SPEC = "PROTOCOL.md, Column Mapping"
 WRITERS = "PROTOCOL.md, Writer Requirements for Column Mapping"
@@ -27,7 +27,7 @@ FAMILY = RuleFamily(
     "read NULL or the values of another column, mostly without an error.",
     WRITERS,
     compares=True,
-    cures=(Cure.EARLIER_VALUES,),
+    repairs=(RepairMethod.EARLIER_VALUES,),
 )
 
 RESTORE = Restore()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state
 from airflow_delta_provider.domain.checks.column_mapping import DO_NOT_ADD, FAMILY, RESTORE, SPEC
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.log import (
     CLUSTERING_DOMAIN,
@@ -85,7 +85,7 @@ MAX_COLUMN_ID_LOWERED = _pair.error(
     name="max-column-id-lowered",
     effect="The next column that is added gets an id that another one has or had, and may get its values.",
     remedy=DO_NOT_ADD,
-    cures=(Cure.GREATEST_COLUMN_ID, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.GREATEST_COLUMN_ID, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -230,7 +230,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
     remedy=Restore(instead="write the table again with CREATE OR REPLACE TABLE … CLUSTER BY"),
     source="PROTOCOL.md, Writer Requirements for Clustered Table",
     shows="domainMetadata",
-    cures=(Cure.CLUSTERING_NAMES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.CLUSTERING_NAMES, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_file
 from airflow_delta_provider.domain.checks.column_mapping import FAMILY, PATH, READERS, WRITE_AGAIN
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Restore, Scope, StillOpen
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, RepairMethod, Restore, Scope, StillOpen
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.data_type import StructType, lowered
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, is_absolute
@@ -168,7 +168,7 @@ PARTITION_VALUES = _commit.error(
     name="partition-values-not-by-physical-name",
     effect="The partition columns read NULL for the rows of the file, and filters miss them.",
     about_live_files=True,
-    cures=(Cure.PARTITION_VALUES,),
+    repairs=(RepairMethod.PARTITION_VALUES,),
 )
 STATISTICS = _commit.error(
     15,
@@ -176,7 +176,7 @@ STATISTICS = _commit.error(
     name="statistics-not-by-physical-name",
     effect="Readers find no statistics for the column and cannot skip the file; if another column has or had that "
     "name as its physical name, they skip rows that should be read.",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 

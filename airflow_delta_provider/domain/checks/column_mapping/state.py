@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.checks.column_mapping import (
     SPEC,
     WRITERS,
 )
-from airflow_delta_provider.domain.checks.rule import Cure, Restore, Rule, Scope
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Restore, Rule, Scope
 from airflow_delta_provider.domain.delta.data_type import Column, lowered
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.metadata import (
@@ -67,7 +67,7 @@ UNSUPPORTED_MODE = _state.error(
     name="column-mapping-without-protocol-support",
     effect="Some readers use the mapping and others look for columns under their own names, so columns may read NULL.",
     remedy=RESTORE,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -200,7 +200,7 @@ NO_MAX_COLUMN_ID = _state.error(
     effect="The next column that is added may get the id of a dropped one, and its values.",
     remedy=RESTORE,
     source=WRITERS,
-    cures=(Cure.GREATEST_COLUMN_ID, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.GREATEST_COLUMN_ID, RepairMethod.EARLIER_VALUES),
 )
 MAX_COLUMN_ID_TOO_LOW = _state.error(
     7,
@@ -209,7 +209,7 @@ MAX_COLUMN_ID_TOO_LOW = _state.error(
     effect="The next column that is added gets an id that is already taken, and readers mix up the two columns.",
     remedy=DO_NOT_ADD,
     source=WRITERS,
-    cures=(Cure.GREATEST_COLUMN_ID, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.GREATEST_COLUMN_ID, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.checks.data_files.stored_bounds import (
     is_cut_from,
 )
 from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn
-from airflow_delta_provider.domain.checks.rule import Cure, FileAspect, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.formats.parquet.statistics import ChunkStatistics, Writer
@@ -41,28 +41,28 @@ EXCLUDED = _data.error(
     "bounds exclude values of the file",
     name="bounds-exclude-values",
     effect="Engines that skip files by bounds miss these rows, without an error.",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 NULLS_HIDDEN = _data.error(
     15,
     "nullCount hides rows",
     name="null-count-hides-rows",
     effect="Engines that skip files by nullCount miss rows in IS NULL, IS NOT NULL and joins, without an error.",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 NULLS_DIFFER = _data.error(
     16,
     "nullCount is not the file's number of NULLs",
     name="null-count-differs-from-file",
     effect="Engines that answer COUNT of a column from statistics return wrong results.",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 WIDE = _data.warning(
     17,
     "bounds are wider than the file's values, but recorded as tight",
     name="bounds-wider-than-values",
     effect="Engines read files that they could skip.",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 _FILLED = "deltalake's to_pyarrow_table and to_pandas read NULL in place of the values, even without a filter."
 _ANSWERED = "Delta Spark answers MIN and MAX of the column from the bounds, with a value that no row has."
@@ -89,7 +89,7 @@ NOT_FOUND = "the log has no statistics as JSON"
 DECIDED_BY_ROWS = frozenset({NO_STATISTICS, DAMAGED, UNTRUSTED, TRUNCATED, DELETED, TIGHT, CALENDAR})
 
 
-class OfFile:
+class StatisticsCheck:
     """The statistics of one file."""
 
     def __init__(self, file: LiveFile, stats: Mapping[str, Any], writer: Writer, *, has_vectors: bool) -> None:
@@ -139,7 +139,7 @@ class OfFile:
         :param low: least value, as ``BoundKind.stored`` returns it; None if there is none
         """
         lows, highs = ([], []) if low is None else ([low], [high])
-        stored = Stored(lows, highs, is_exact=True, problem=None)
+        stored = StoredBounds(lows, highs, is_exact=True, problem=None)
         found = list(self._nulls(leaf, lambda: (nulls, rows - nulls), count, deleted=0))
         try:
             if least is not None or most is not None:
@@ -244,7 +244,7 @@ class OfFile:
             )
 
     def _bounds(
-        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], Stored], least: Any, most: Any
+        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], StoredBounds], least: Any, most: Any
     ) -> Iterator[Finding]:
         kind = leaf.bounds
         if kind is None:
@@ -276,7 +276,7 @@ class OfFile:
             elif self._deleted and stored.groups is not None:
                 raise NotComparedError(TIGHT)
 
-    def check_calendar(self, kind: BoundKind, earliest: Any, stored: Stored) -> None:
+    def check_calendar(self, kind: BoundKind, earliest: Any, stored: StoredBounds) -> None:
         """Check that dates and timestamps since ``earliest`` are in today's calendar.
 
         :raises NotComparedError: if they may not be
@@ -287,7 +287,7 @@ class OfFile:
             if stored.groups is not None:
                 raise NotComparedError(CALENDAR)
 
-    def stored(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> Stored:
+    def stored(self, leaf: StoredColumn, chunks: Sequence[ChunkStatistics], kind: BoundKind) -> StoredBounds:
         """Return the bounds in the footer.
 
         :raises NotComparedError: if readers do not trust them, or there are none
@@ -320,7 +320,7 @@ class OfFile:
             highs.append(high)
         if problem is not None and not lows:
             raise NotComparedError(problem)
-        return Stored(lows, highs, is_exact, problem, len(chunks))
+        return StoredBounds(lows, highs, is_exact, problem, len(chunks))
 
     def _excluded(
         self,
@@ -384,7 +384,7 @@ class OfFile:
             return
 
 
-class Stored(NamedTuple):
+class StoredBounds(NamedTuple):
     """The bounds of a column: one pair per row group with values in the footer, or one pair of the live rows.
 
     :param problem: reason why the bounds of a row group are unknown

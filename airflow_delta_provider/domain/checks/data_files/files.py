@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files import FAMILY
-from airflow_delta_provider.domain.checks.rule import Cure, FileAspect, Prose, Restore, Rule, Scope
+from airflow_delta_provider.domain.checks.rule import FileAspect, Prose, RepairMethod, Restore, Rule, Scope
 from airflow_delta_provider.domain.delta.data_type import path_text
 from airflow_delta_provider.domain.delta.deletion_vector import LargeDeletionVectorError
 from airflow_delta_provider.domain.delta.row_condition import ConditionKind, RowCondition
@@ -28,7 +28,7 @@ MISSING = _data.error(
     effect="Reading the table fails.",
     remedy=_AFTER_LOSS,
     source="PROTOCOL.md, Add File and Remove File",
-    cures=(Cure.MISSING_FILE,),
+    repairs=(RepairMethod.MISSING_FILE,),
 )
 
 
@@ -67,7 +67,7 @@ ROW_COUNT = _data.error(
     "does not combine with others.",
     source="PROTOCOL.md, Per-file Statistics",
     blames=FileAspect.ROW_COUNT,
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from airflow_delta_provider.domain.checks.data_files.file_comparison import TRUNCATED, NotComparedError, OfFile
+from airflow_delta_provider.domain.checks.data_files.file_comparison import TRUNCATED, NotComparedError, StatisticsCheck
 from airflow_delta_provider.domain.checks.data_files.stored_bounds import UndecidableBoundError, in_log
 from airflow_delta_provider.domain.checks.data_files.stored_columns import StoredColumn
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -22,7 +22,7 @@ _NO_TEXT = "it is no text"
 
 
 def from_footer(
-    of_file: OfFile, leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]], rows: int
+    of_file: StatisticsCheck, leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]], rows: int
 ) -> RightColumn:
     """Return the right statistics of a column for all rows of a file, as far as its footer has them.
 

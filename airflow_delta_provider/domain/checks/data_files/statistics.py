@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.checks.data_files.file_comparison import (
     NULLS_DIFFER,
     NULLS_HIDDEN,
     WIDE,
-    OfFile,
+    StatisticsCheck,
 )
 from airflow_delta_provider.domain.checks.data_files.right_statistics import Repairs, from_footer, from_rows
 from airflow_delta_provider.domain.checks.data_files.stored_bounds import FRACTIONS
@@ -154,7 +154,7 @@ class FileStatistics:
         if not _OBJECTS.issuperset(map(type, parts)):
             return StatisticsComparison(left_out=(MALFORMED,))
         leaves: Sequence[StoredColumn] = self._columns.of_file(footer.layout)
-        compared, of_file = 0, OfFile(file, stats, writer, has_vectors=self._has_vectors)
+        compared, of_file = 0, StatisticsCheck(file, stats, writer, has_vectors=self._has_vectors)
         if len(groups) == 1 and None not in parts and self._is_trusted(writer) and not of_file.needs_live_rows:
             if self._equal is None or self._equal.leaves is not leaves:
                 self._equal = _Equality(leaves)

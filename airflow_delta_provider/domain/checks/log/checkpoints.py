@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log import CHECKPOINTS, FAMILY
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.checkpoint_comparison import (
     Originals,
     SnapshotComparison,
@@ -37,7 +37,7 @@ MALFORMED_CHECKPOINT = _history.error(
     effect="Readers that start from the checkpoint fail, miss files or read some twice, each engine in its own way.",
     remedy="If the commits that it replaces are kept, delete it, and update the engine that wrote it; otherwise "
     "restore it from a backup or another replica of the log.",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 
@@ -240,7 +240,7 @@ INCOMPLETE_CHECKPOINT = _history.warning(
     effect="Readers have to ignore it, and list or replay more of the log; some fail.",
     remedy="Delete the parts that are there: an engine writes the next checkpoint as a whole.",
     source="PROTOCOL.md, Problems with multi-part checkpoints",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 
@@ -267,7 +267,7 @@ DOMAIN_NOT_IN_CHECKPOINT = _history.error(
     "row tracking they assign row ids twice.",
     remedy="Delete the checkpoint while the commits are still kept, and update the engine that wrote it.",
     threads=("delta-io/delta-kernel-rs#1716",),
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 CONTRADICTING_CHECKPOINT = _history.error(
     7,
@@ -277,7 +277,7 @@ CONTRADICTING_CHECKPOINT = _history.error(
     remedy="Find out which is right. If it is the commits, delete the checkpoint; otherwise restore them from a backup "
     "or another replica of the log.",
     threads=("delta-io/delta-rs#2571", "delta-io/delta-rs#3288"),
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 LOST_STATISTICS = _history.warning(
     27,
@@ -287,7 +287,7 @@ LOST_STATISTICS = _history.warning(
     "such as deletions by vectors, lose the number of rows.",
     remedy="Let an up-to-date engine write the next checkpoint while the commits are still kept.",
     threads=("delta-io/delta-kernel-rs#3253",),
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 

@@ -11,7 +11,7 @@ from typing import Protocol as Shape
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log import FAMILY
 from airflow_delta_provider.domain.checks.log.checkpoints import CheckpointForm
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Need, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.checkpoint_comparison import (
     Originals,
     SnapshotComparison,
@@ -37,7 +37,7 @@ CONTRADICTING_CHECKSUM = FAMILY.of(Scope.STATE).error(
     "Move it aside, do not delete it, once it is known to be wrong.",
     source="PROTOCOL.md, Version Checksum File",
     needs=(Need.STATE, Need.FILES, Need.LOG),
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 _OF_ONE = ("numMetadata", "numProtocol")
 #: The name in PROTOCOL.md, and the earlier name in Delta Spark.
@@ -214,7 +214,7 @@ WRONG_POINTER = FAMILY.of(Scope.STATE).warning(
     effect="Some readers fail; others list the whole log, which is slow.",
     remedy="Move _last_checkpoint aside: engines write it again with the next checkpoint.",
     source="PROTOCOL.md, Last Checkpoint File",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 _PATH = f"_delta_log/{POINTER}"
 _MISLED = (

@@ -8,7 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.log import HISTORY
 from airflow_delta_provider.domain.checks.log.checkpoints import named_action
-from airflow_delta_provider.domain.checks.rule import Cure, Prose
+from airflow_delta_provider.domain.checks.rule import Prose, RepairMethod
 from airflow_delta_provider.domain.delta.checkpoint_comparison import file_differences, metadata_differences
 from airflow_delta_provider.domain.delta.commit import Action, ActionValue, parse_commit, read_actions
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, CompactionFile
@@ -30,7 +30,7 @@ CONTRADICTING_COMPACTION = HISTORY.error(
     effect="Readers that use the file see another table than readers that replay the commits, or fail.",
     remedy="Delete the file, which only saves readers work, and update the engine that wrote it.",
     source="PROTOCOL.md, Log Compaction Files",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 

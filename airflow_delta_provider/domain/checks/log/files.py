@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_commit, on_demand, on_tracked, on_transition
 from airflow_delta_provider.domain.checks.log import BRING_BACK, CHECKPOINTS, FAMILY, HISTORY, RECONCILIATION
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Need, Prose, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import (
@@ -29,7 +29,7 @@ MALFORMED_NAME = HISTORY.error(
     effect="Some engines take it for a file of its version, others ignore it, so they can see different tables.",
     remedy="Find out what wrote it. If its version has a file of the right name, delete this one; otherwise rename it.",
     source="PROTOCOL.md, Delta Log Entries; PROTOCOL.md, Checkpoints; PROTOCOL.md, Log Compaction Files",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 
@@ -54,7 +54,7 @@ WITHOUT_COMMIT = HISTORY.error(
     "skip the version.",
     remedy="If the commit was lost, restore it from a backup or another replica of the log; otherwise delete the file.",
     source=f"{CHECKPOINTS}; PROTOCOL.md, Version Checksum File",
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 
@@ -157,7 +157,7 @@ DAMAGED_CHECKPOINT = HISTORY.error(
     remedy="If the commits that it replaces are kept, delete it, and let an engine write it again; otherwise restore "
     "it from a backup or another replica of the log.",
     source=CHECKPOINTS,
-    cures=(Cure.DERIVED_FILE,),
+    repairs=(RepairMethod.DERIVED_FILE,),
 )
 
 
@@ -199,7 +199,7 @@ FILE_TWICE = FAMILY.of(Scope.COMMIT).error(
     name="file-twice-in-commit",
     effect="Readers may apply either of the actions, so they can see different tables.",
     remedy=Restore(", write the data again, and update the engine that wrote the commit"),
-    cures=(Cure.ONE_PATH,),
+    repairs=(RepairMethod.ONE_PATH,),
 )
 
 
@@ -253,7 +253,7 @@ TWO_DELETION_VECTORS = FAMILY.of(Scope.STATE).error(
     source=RECONCILIATION,
     needs=(Need.FILES,),
     about_live_files=True,
-    cures=(Cure.ONE_PATH,),
+    repairs=(RepairMethod.ONE_PATH,),
 )
 
 

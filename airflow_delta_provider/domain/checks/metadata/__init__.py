@@ -15,7 +15,7 @@ families ``actions`` and ``type_widening``, and ``jobs`` import it.
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Cure, Restore, RuleFamily
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Restore, RuleFamily
 
 SPEC = "PROTOCOL.md, Change Metadata"
 ENTRIES = "PROTOCOL.md, Delta Log Entries"
@@ -30,7 +30,7 @@ FAMILY = RuleFamily(
     "The metaData action: the table's id, schema, partition columns, format and properties.",
     SPEC,
     compares=True,
-    cures=(Cure.EARLIER_VALUES,),
+    repairs=(RepairMethod.EARLIER_VALUES,),
 )
 
 RESTORE = Restore()

@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change, on_file, on_state, on_tracked, on_transition
 from airflow_delta_provider.domain.checks.metadata import CLUSTERED, FAMILY, MOST_TEXT
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Need, Scope
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Need, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.column_statistics import indexed_columns, read_statistics
 from airflow_delta_provider.domain.delta.data_type import VARIANT, ArrayType, MapType, lowered, path_text
 from airflow_delta_provider.domain.delta.features.log import (
@@ -110,7 +110,7 @@ NO_STATISTICS = FAMILY.of(Scope.COMMIT, CLUSTERED).error(
     remedy="Let the table keep statistics of its clustering columns (delta.dataSkippingStatsColumns). Then write the "
     "file again, for example with OPTIMIZE.",
     shows="add",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 _STATISTICS = ("minValues", "maxValues", "nullCount")
 
@@ -143,7 +143,7 @@ NEW_WITHOUT_STATISTICS = FAMILY.of(Scope.PAIR, CLUSTERED).warning(
     healing=Healing(_is_clustered_by),
     needs=(Need.STATE, Need.FILES, Need.LOG),
     shows="domainMetadata",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 
@@ -225,7 +225,7 @@ DOMAIN_OF_MISSING_FEATURE = FAMILY.of(Scope.COMMIT).error(
     source="PROTOCOL.md, Writer Requirements for Domain Metadata",
     healing=Healing(_is_still_without),
     shows="domainMetadata",
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 

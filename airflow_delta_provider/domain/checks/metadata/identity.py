@@ -8,7 +8,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_tracked
 from airflow_delta_provider.domain.checks.metadata import FAMILY, IDENTITY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.metadata.changes import OF_EARLIER, fields_by_id, is_compared
-from airflow_delta_provider.domain.checks.rule import Cure, Details, Healing, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import Details, Healing, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.column_statistics import BOUNDS, read_statistics
 from airflow_delta_provider.domain.delta.commit import Action, Commit
 from airflow_delta_provider.domain.delta.data_type import LONG, Column
@@ -207,7 +207,7 @@ PAST_MARK = FAMILY.of(Scope.COMMIT, IDENTITY).warning(
     shows="add",
     healing=Healing(_is_past_mark, _assigned, needs_details=True),
     about_live_files=True,
-    cures=(Cure.IDENTITY_MARK,),
+    repairs=(RepairMethod.IDENTITY_MARK,),
 )
 ASSIGNED_AGAIN = _pair.warning(
     36,

@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.metadata import FAMILY, MOST_TEXT, RESTORE, SCHEMA, SPEC
-from airflow_delta_provider.domain.checks.rule import Cure, Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Prose, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import (
     MAX_PRECISION,
     VARIANT,
@@ -196,7 +196,7 @@ FIELD_OF_SCHEMA_MISSING = _state.error(
     effect="Strict readers, such as delta-rs and Delta Kernel, cannot open the table; others assume a value.",
     remedy=Restore(", and update the engine that wrote the schema"),
     source=SCHEMA,
-    cures=(Cure.REQUIRED_FIELDS, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.REQUIRED_FIELDS, RepairMethod.EARLIER_VALUES),
 )
 #: Maximum number of missing fields that are named.
 _MOST_NAMED = 5

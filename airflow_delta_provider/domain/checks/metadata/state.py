@@ -9,7 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.metadata import FAMILY, MOST_TEXT, RESTORE
 from airflow_delta_provider.domain.checks.metadata.schema import UNKNOWN_TYPE_OR_VALUE
-from airflow_delta_provider.domain.checks.rule import Cure, Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Prose, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import VARIANT, Column
 from airflow_delta_provider.domain.delta.expression import (
     expression_of_invariant,
@@ -134,7 +134,7 @@ UNREADABLE_VALUE = FAMILY.of(Scope.STATE).error(
     effect="Delta Spark fails when it needs the property, at the latest when it writes; others ignore it.",
     remedy="Set the property again with ALTER TABLE … SET TBLPROPERTIES, or unset it.",
     source="PROTOCOL.md, Table Properties",
-    cures=(Cure.EARLIER_VALUES, Cure.UNSET_PROPERTY),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.UNSET_PROPERTY),
 )
 
 

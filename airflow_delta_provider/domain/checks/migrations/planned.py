@@ -26,7 +26,7 @@ Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Renamed:
+class RenamedColumn:
     """A column that gets another name.
 
     :param old: path before the migration
@@ -38,13 +38,13 @@ class Renamed:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedColumn:
     path: Path
     data_type: DataType
 
 
 @dataclass(frozen=True)
-class Retyped:
+class RetypedColumn:
     """A column whose type changes.
 
     :param path: path before the migration
@@ -90,10 +90,10 @@ class PlannedMigration:
 
     before: TableState
     gone: tuple[Path, ...] = ()
-    added: tuple[Added, ...] = ()
-    renamed: tuple[Renamed, ...] = ()
+    added: tuple[AddedColumn, ...] = ()
+    renamed: tuple[RenamedColumn, ...] = ()
     dropped: tuple[Path, ...] = ()
-    retyped: tuple[Retyped, ...] = ()
+    retyped: tuple[RetypedColumn, ...] = ()
     reordered: tuple[Path, ...] = ()
     nulls_forbidden: tuple[Path, ...] = ()
     nulls_allowed: tuple[Path, ...] = ()

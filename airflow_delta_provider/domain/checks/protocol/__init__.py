@@ -14,7 +14,7 @@ Imports ``rule`` and ``check`` of ``checks``, ``domain/delta`` with its records 
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Cure, RuleFamily
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, RepairMethod, RuleFamily
 
 EVOLUTION = "PROTOCOL.md, Protocol Evolution"
 TABLE_FEATURES = "PROTOCOL.md, Table Features"
@@ -29,7 +29,7 @@ FAMILY = RuleFamily(
     "The protocol action: who may read and write the table, and which features they must support.",
     shows="protocol",
     compares=True,
-    cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.LISTED_FEATURES),
 )
 
 ENABLE = f"Enable the feature with enable-feature (DeltaEnableFeatureOperator). {OR_BY_COMMIT}"

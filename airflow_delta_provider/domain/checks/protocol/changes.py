@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.checks.protocol import (
     SUPPORTED,
 )
 from airflow_delta_provider.domain.checks.protocol.missing_features import CHECKED_ELSEWHERE, used_features
-from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Cure, Need, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Need, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.feature import stable_name
 from airflow_delta_provider.domain.delta.protocol import (
@@ -106,7 +106,7 @@ USED_FEATURE_NOT_LISTED = _pair.error(
     remedy=ENABLE,
     source=NEW_TABLES,
     needs=(Need.STATE, Need.VERSIONS, Need.USED_FEATURES),
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_change, on_state, on_transition
 from airflow_delta_provider.domain.checks.protocol import FAMILY
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Need, Prose, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.data_type import ArrayType, DataType, MapType, StructField
 from airflow_delta_provider.domain.delta.expression import is_literal
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
@@ -155,7 +155,7 @@ NO_ROW_COUNT = FAMILY.of(Scope.COMMIT, SOURCE).error(
     effect="The table cannot be converted for Iceberg readers, which see an old version of it.",
     remedy="Write the file again with statistics, for example with OPTIMIZE, and update the engine that wrote it.",
     shows="add",
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 

@@ -17,7 +17,7 @@ from airflow_delta_provider.domain.checks.protocol import (
     SUPPORTED,
     TABLE_FEATURES,
 )
-from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Cure, Scope
+from airflow_delta_provider.domain.checks.rule import BY_COMMIT, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind, stable_name
 from airflow_delta_provider.domain.delta.features.registry import FEATURES, feature_meant_by, feature_named
 from airflow_delta_provider.domain.delta.protocol import (
@@ -97,7 +97,7 @@ WRITER_VERSION_TOO_LOW = _state.error(
     effect="Engines refuse the table, or write it without its features.",
     remedy=f"Write a protocol action with writer version 7 that lists the features in use, {BY_COMMIT}.",
     source=NEW_TABLES,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -117,7 +117,7 @@ NO_READER_FEATURES = _state.error(
     effect="It is unknown which features readers must support, and strict engines refuse the table.",
     remedy=_LIST_FEATURES,
     source=TABLE_FEATURES,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -157,7 +157,7 @@ READER_FEATURES_NOT_ALLOWED = _state.error(
     effect="Some engines refuse the table; others ignore the list, and may read the table incorrectly.",
     remedy=f"Write a protocol action without the list, or with reader version 3 and writer version 7, {BY_COMMIT}.",
     threads=("delta-io/delta-rs#3354", "duckdb/duckdb-delta#151"),
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -178,7 +178,7 @@ WRITER_FEATURES_NOT_ALLOWED = _state.error(
     name="writer-features-below-writer-version-7",
     effect="Some engines refuse the table; others ignore the list, and write without its features.",
     remedy=f"Write a protocol action without the list, or with writer version 7, {BY_COMMIT}.",
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -201,7 +201,7 @@ READER_FEATURE_ONLY = _state.error(
     effect="Writers do not know that they must support the feature, and strict engines refuse the table.",
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -221,7 +221,7 @@ WRITER_FEATURE_ONLY = _state.error(
     remedy=_LIST_IN_BOTH,
     source=SUPPORTED,
     threads=("trinodb/trino#24910", "delta-io/delta-kernel-rs#3097"),
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -253,7 +253,7 @@ WRITERS_FEATURE_FOR_READERS = _state.warning(
     effect="Readers that do not know the feature refuse the table unnecessarily.",
     remedy=f"Write a protocol action that lists the feature for writers only, {BY_COMMIT}.",
     source=SUPPORTED,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 

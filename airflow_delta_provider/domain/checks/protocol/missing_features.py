@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from airflow_delta_provider.domain.checks.check import on_state
 from airflow_delta_provider.domain.checks.protocol import ENABLE, FAMILY, TABLE_FEATURES
-from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Cure, Prose, Scope
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Prose, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.features.columns import (
     COLUMN_MAPPING,
     GENERATED_COLUMNS,
@@ -55,7 +55,7 @@ MISSING_DEPENDENCY = _state.error(
     effect="Engines refuse the table, or write it without the feature that this one relies on.",
     remedy="Write a protocol action that adds the required feature, as the next commit of the log: Delta Spark refuses "
     "the table.",
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -84,7 +84,7 @@ ORPHAN_PROPERTY = _state.error(
     f"{OR_BY_COMMIT}",
     threads=("trinodb/trino#23622",),
     shows="metaData",
-    cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES, Cure.UNSET_PROPERTY),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.LISTED_FEATURES, RepairMethod.UNSET_PROPERTY),
 )
 
 
@@ -142,7 +142,7 @@ FEATURE_NEEDED = _state.error(
     remedy=ENABLE,
     threads=("delta-io/delta-kernel-rs#2189", "trinodb/trino#20898", "delta-io/delta-rs#2882"),
     shows="metaData",
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -15,7 +15,7 @@ Imports ``rule`` and ``check`` of ``checks``, one module of ``log``, ``domain/de
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Cure, FileAspect, Restore, RuleFamily
+from airflow_delta_provider.domain.checks.rule import FileAspect, RepairMethod, Restore, RuleFamily
 
 SPEC = "PROTOCOL.md, Row Tracking"
 WRITERS = "PROTOCOL.md, Writer Requirements for Row Tracking"
@@ -27,7 +27,7 @@ FAMILY = RuleFamily(
     "Row ids and row commit versions, in the log and in the rows: whether they exist, are unique, and stay the same.",
     WRITERS,
     blames=FileAspect.ROW_IDS,
-    cures=(Cure.EARLIER_VALUES,),
+    repairs=(RepairMethod.EARLIER_VALUES,),
 )
 
 #: Fields that make up row tracking of a table; checks of commits read more.

@@ -9,7 +9,7 @@ from typing import Any
 from airflow_delta_provider.domain.checks.check import on_tracked
 from airflow_delta_provider.domain.checks.row_tracking import FAMILY, TRACKING, WRITE_AGAIN, live_files
 from airflow_delta_provider.domain.checks.row_tracking.live_files import FILL_IN, NO_IDS, lacking
-from airflow_delta_provider.domain.checks.rule import Cure, Healing, Need, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Healing, Need, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.live_file import RowIds
@@ -70,7 +70,7 @@ ADDED_WITHOUT_ROW_IDS = _commit.error(
     effect=NO_IDS,
     remedy=FILL_IN,
     about_live_files=True,
-    cures=(Cure.ROW_IDS, Cure.EARLIER_VALUES, Cure.COPY),
+    repairs=(RepairMethod.ROW_IDS, RepairMethod.EARLIER_VALUES, RepairMethod.COPY),
 )
 
 
@@ -97,7 +97,7 @@ REASSIGNED_BASE = _pair.error(
     healing=Healing(live_files.ids_are_others, live_files.ids_before, needs_details=True, by_files=True),
     needs=(Need.STATE, Need.FILES),
     about_live_files=True,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 
@@ -148,7 +148,7 @@ REISSUED_ROW_IDS = _pair.error(
     remedy=WRITE_AGAIN,
     needs=(Need.STATE, Need.PATHS, Need.HIGH_WATER_MARK),
     about_live_files=True,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 
@@ -186,7 +186,7 @@ OTHER_COMMIT_VERSION = _commit.error(
     remedy=Restore(" if changes are read that way, and write the rows again"),
     needs=(Need.STATE, Need.PATHS),
     about_live_files=True,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 
@@ -280,7 +280,7 @@ ASSIGNED_WHILE_SUSPENDED = _commit.warning(
     healing=Healing(live_files.is_suspended),
     needs=(Need.STATE,),
     about_live_files=True,
-    cures=(Cure.UNSET_PROPERTY,),
+    repairs=(RepairMethod.UNSET_PROPERTY,),
 )
 
 

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.checks.row_tracking.live_files import (
     mark_is_too_low,
 )
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMoves, tracked
-from airflow_delta_provider.domain.checks.rule import Cure, Healing, Need, Prose, Rule, Scope
+from airflow_delta_provider.domain.checks.rule import Healing, Need, Prose, RepairMethod, Rule, Scope
 from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_features import FeatureState
@@ -139,7 +139,7 @@ HIGH_WATER_MARK_LOWERED = _pair.error(
     healing=Healing(mark_is_too_low, mark_before, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",
-    cures=(Cure.HIGH_WATER_MARK, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.HIGH_WATER_MARK, RepairMethod.EARLIER_VALUES),
 )
 
 

@@ -54,7 +54,7 @@ class FaultyIds:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class SharedIds:
     """Ids of other rows that a live row of ``file`` also has.
 
     :param ids: the first of them, ascending
@@ -69,14 +69,14 @@ class Landing:
 
 
 @dataclass(frozen=True, slots=True)
-class Landings:
+class SharedIdFiles:
     """Files with landings.
 
     :param first: landings of the first files
     :param files: number of files
     """
 
-    first: tuple[Landing, ...] = ()
+    first: tuple[SharedIds, ...] = ()
     files: int = 0
 
 
@@ -117,7 +117,7 @@ def landings(
     rows_of: RowCount,
     without: Callable[[RowFile], int],
     limit: int,
-) -> Iterator[Landing]:
+) -> Iterator[SharedIds]:
     """Yield the files of ``ordered`` with a live row whose fresh id is in a bucket.
 
     An id may be in the range of a file only if the row that had it is deleted or now has another id.
@@ -127,7 +127,7 @@ def landings(
     :param without: returns the rows of a file that have no fresh id, as a bit set; called only if an id is in its range
     :param limit: maximum number of ids that a landing names
     """
-    found: dict[int, Landing] = {}
+    found: dict[int, SharedIds] = {}
     bases = [base_of(file) for file in ordered]
     for bucket in buckets:
         index = max(bisect_right(bases, bucket.first_id) - 1, 0)
@@ -136,7 +136,7 @@ def landings(
             if landed:
                 earlier = found.get(index)
                 ids = earlier.ids if earlier else ()
-                found[index] = Landing(
+                found[index] = SharedIds(
                     ordered[index],
                     ids + ids_in(landed, base, limit - len(ids)),
                     (earlier.count if earlier else 0) + landed.bit_count(),

@@ -19,12 +19,12 @@ from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import IMPOSSIBLE_ROW_ID
 from airflow_delta_provider.domain.checks.rule import (
-    Cure,
     Details,
     FileAspect,
     Healing,
     Need,
     Prose,
+    RepairMethod,
     Scope,
     StillOpen,
 )
@@ -152,7 +152,7 @@ MISSING_ROW_IDS = _state.error(
     name="live-file-without-row-ids",
     effect=NO_IDS,
     remedy=FILL_IN,
-    cures=(Cure.ROW_IDS, Cure.EARLIER_VALUES, Cure.COPY),
+    repairs=(RepairMethod.ROW_IDS, RepairMethod.EARLIER_VALUES, RepairMethod.COPY),
 )
 
 
@@ -185,7 +185,7 @@ COMMIT_VERSION_IN_FUTURE = _state.error(
     name="row-commit-version-above-table-version",
     effect="The rows seem to come from a commit that does not exist yet.",
     remedy=NEW_IDS,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 
@@ -239,7 +239,7 @@ UNKNOWN_ROW_COUNT = _state.undecided(
     remedy="Check at level 'footers' or 'data', which reads the number from the file.",
     source=SPEC,
     blames=FileAspect.ROW_COUNT,
-    cures=(Cure.STATISTICS,),
+    repairs=(RepairMethod.STATISTICS,),
 )
 
 
@@ -269,7 +269,7 @@ ABOVE_HIGH_WATER_MARK = _state.error(
     remedy=STOP_WRITING,
     healing=Healing(mark_is_too_low, highest_added, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
-    cures=(Cure.HIGH_WATER_MARK, Cure.EARLIER_VALUES, Cure.COPY),
+    repairs=(RepairMethod.HIGH_WATER_MARK, RepairMethod.EARLIER_VALUES, RepairMethod.COPY),
 )
 
 
@@ -293,7 +293,7 @@ OVERLAPPING_ROW_IDS = _state.error(
     effect="Joins on row ids (change feeds, incremental views) mix up the rows that share one.",
     remedy=NEW_IDS,
     needs=(Need.STATE, Need.FILES),
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 

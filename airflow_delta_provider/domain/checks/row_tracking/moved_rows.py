@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.report.report import Finding
 
 
 @dataclass(frozen=True)
-class TakenRows:
+class RemovedRows:
     """Rows that a commit removed from a file.
 
     :param before: the file as it was live before
@@ -49,7 +49,7 @@ class RowMoves:
 
     transition: Transition
     new: tuple[LiveFile, ...]
-    taken: tuple[TakenRows, ...]
+    taken: tuple[RemovedRows, ...]
     unplaced: tuple[LiveFile, ...] = ()
 
     @property
@@ -66,7 +66,7 @@ def moves_of(transition: Transition, earlier_paths: Collection[str], unplaced_pa
     after = {file.path: file for file in transition.commit.adds}
     new = [file for file in transition.new_files if file.path not in earlier_paths]
     taken = [
-        TakenRows(before, after.get(path))
+        RemovedRows(before, after.get(path))
         for path, before in transition.before_files.items()
         if path not in after or after[path].key != before.key
     ]
@@ -164,7 +164,7 @@ class MovedRow:
 
 
 @dataclass(frozen=True)
-class Misfits:
+class MismatchedRows:
     """Rows in new files that differ from the rows that their commit removed.
 
     :param first: the first of them
@@ -184,8 +184,8 @@ class MovedRows:
     """
 
     kept: int = 0
-    foreign: Misfits = Misfits()
-    other_version: Misfits = Misfits()
+    foreign: MismatchedRows = MismatchedRows()
+    other_version: MismatchedRows = MismatchedRows()
 
 
 def check_moved(moves: RowMoves, moved: MovedRows) -> Iterator[Finding]:

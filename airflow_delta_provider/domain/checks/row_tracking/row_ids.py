@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.row_tracking import ASSIGN_AGAIN, FAMILY, READERS
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import LocatedRow, base_of
-from airflow_delta_provider.domain.checks.rule import Cure, Prose, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Prose, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.report.report import Finding
 
 if TYPE_CHECKING:
-    from airflow_delta_provider.domain.checks.row_tracking.id_sets import FaultyIds, Landing
+    from airflow_delta_provider.domain.checks.row_tracking.id_sets import FaultyIds, SharedIds
 
 
 #: Maximum number of ids that a finding names.
@@ -44,7 +44,7 @@ def repeated_ids_found(rows: Sequence[LocatedRow], repeated: FaultyIds) -> Findi
 
 
 @on_demand(DUPLICATE_ROW_IDS)
-def landed_ids(landing: Landing, rows: Sequence[LocatedRow]) -> Finding:
+def landed_ids(landing: SharedIds, rows: Sequence[LocatedRow]) -> Finding:
     """Return the finding about rows elsewhere that have the ids of live rows of a file.
 
     :param rows: rows elsewhere that have the first of these ids
@@ -74,7 +74,7 @@ IMPOSSIBLE_ROW_ID = _data.error(
     name="stored-row-id-out-of-range",
     effect="Later inserts assign ids above the mark again; negative ids are never assigned.",
     source=READERS,
-    cures=(Cure.COPY,),
+    repairs=(RepairMethod.COPY,),
 )
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MARK_IS_LOST, NEW_IDS, SPEC
 from airflow_delta_provider.domain.checks.row_tracking.live_files import mark_is_too_low
-from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Cure, Healing, Need, Scope
+from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Healing, Need, RepairMethod, Scope
 from airflow_delta_provider.domain.delta.features.log import DOMAIN
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, RowTracking
@@ -47,7 +47,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     effect="Readers expect row ids that no writer assigns.",
     remedy="Enable the feature rowTracking, or unset the property.",
     source=SPEC,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES),
 )
 
 
@@ -149,7 +149,7 @@ NO_HIGH_WATER_MARK = _state.error(
     healing=Healing(mark_is_too_low, needs_details=True, by_restore=True),
     needs=(Need.STATE, Need.FILES, Need.VERSIONS, Need.HIGH_WATER_MARK),
     shows="domainMetadata",
-    cures=(Cure.HIGH_WATER_MARK, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.HIGH_WATER_MARK, RepairMethod.EARLIER_VALUES),
 )
 
 

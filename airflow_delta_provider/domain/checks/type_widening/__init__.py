@@ -13,7 +13,7 @@ Imports ``rule`` and ``check`` of ``checks``, one module of ``metadata``, ``doma
 
 from __future__ import annotations
 
-from airflow_delta_provider.domain.checks.rule import Cure, Restore, RuleFamily
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Restore, RuleFamily
 
 SPEC = "PROTOCOL.md, Type Widening"
 WRITERS = "PROTOCOL.md, Writer Requirements for Type Widening"
@@ -26,7 +26,7 @@ FAMILY = RuleFamily(
     "narrower types.",
     "PROTOCOL.md, Type Change Metadata",
     compares=True,
-    cures=(Cure.TYPE_CHANGES, Cure.EARLIER_VALUES),
+    repairs=(RepairMethod.TYPE_CHANGES, RepairMethod.EARLIER_VALUES),
 )
 
 RESTORE = Restore()

@@ -11,7 +11,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
-from airflow_delta_provider.domain.checks.rule import Cure, Need, Restore, Scope
+from airflow_delta_provider.domain.checks.rule import Need, RepairMethod, Restore, Scope
 from airflow_delta_provider.domain.checks.type_widening import FAMILY, READERS, RESTORE, SPEC, UNKNOWING, WRITERS
 from airflow_delta_provider.domain.delta.data_type import (
     BYTE,
@@ -181,7 +181,7 @@ RECORD_LEFT_BY_DROP = _pair.error(
     source=WRITERS,
     needs=(Need.STATE,),
     survives_replacement=True,
-    cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.LISTED_FEATURES),
 )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_state
-from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, Cure, Scope
+from airflow_delta_provider.domain.checks.rule import OR_BY_COMMIT, RepairMethod, Scope
 from airflow_delta_provider.domain.checks.type_widening import (
     FAMILY,
     READERS,
@@ -64,7 +64,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
     "property. "
     f"{OR_BY_COMMIT}",
     source=SPEC,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES, Cure.UNSET_PROPERTY),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES, RepairMethod.UNSET_PROPERTY),
 )
 RECORD_WITHOUT_FEATURE = _state.warning(
     2,
@@ -73,7 +73,7 @@ RECORD_WITHOUT_FEATURE = _state.warning(
     effect=UNKNOWING,
     remedy="Enable the feature: enable-feature --feature typeWidening (DeltaEnableFeatureOperator).",
     source=SPEC,
-    cures=(Cure.LISTED_FEATURES, Cure.EARLIER_VALUES, Cure.UNSET_PROPERTY),
+    repairs=(RepairMethod.LISTED_FEATURES, RepairMethod.EARLIER_VALUES, RepairMethod.UNSET_PROPERTY),
 )
 MALFORMED_RECORD = _state.error(
     3,
@@ -123,7 +123,7 @@ ICEBERG_COMPATIBILITY = _state.error(
     effect="Iceberg readers fail, or read wrong values.",
     remedy="Disable the compatibility, which leaves a warning, or rewrite the data into a table with the new type.",
     source=WRITERS,
-    cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.LISTED_FEATURES),
 )
 TIMESTAMP_WITHOUT_FEATURE = _state.error(
     14,
@@ -132,7 +132,7 @@ TIMESTAMP_WITHOUT_FEATURE = _state.error(
     effect="Readers that do not know the type try to read the table, and fail.",
     remedy=f"Enable the feature: enable-feature --feature timestampNtz (DeltaEnableFeatureOperator). {OR_BY_COMMIT}",
     source="PROTOCOL.md, Timestamp without timezone",
-    cures=(Cure.EARLIER_VALUES, Cure.LISTED_FEATURES),
+    repairs=(RepairMethod.EARLIER_VALUES, RepairMethod.LISTED_FEATURES),
 )
 
 

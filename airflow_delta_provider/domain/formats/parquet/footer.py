@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     read_schema,
 )
 from airflow_delta_provider.domain.formats.parquet.statistics import (
+    FooterShapes,
     GroupStatistics,
-    KnownForms,
     Writer,
     read_row_groups,
 )
@@ -90,7 +90,7 @@ class Footer:
     _metadata: bytes = field(repr=False)
     _schema_end: int = field(repr=False)
     _row_groups: int = field(repr=False)
-    _forms: KnownForms = field(default_factory=KnownForms, repr=False, compare=False)
+    _forms: FooterShapes = field(default_factory=FooterShapes, repr=False, compare=False)
 
     @property
     def schema(self) -> tuple[SchemaElement, ...]:
@@ -245,7 +245,7 @@ def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
             cursor.skip(wire_type)
     if num_rows < 0:
         raise ValueError(f"it says {num_rows} rows")
-    forms = like._forms if like is not None and like._schema is schema else KnownForms()
+    forms = like._forms if like is not None and like._schema is schema else FooterShapes()
     return Footer(num_rows, schema, metadata, schema_end, row_groups, forms)
 
 

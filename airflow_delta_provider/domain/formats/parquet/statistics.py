@@ -116,7 +116,7 @@ class GroupStatistics(NamedTuple):
         return [ChunkStatistics(*chunk) for chunk in zip(*self, strict=True)]
 
 
-class KnownForms:
+class FooterShapes:
     """The forms that the row groups, their columns, and the ends of a table's footers had so far.
 
     :ivar of_groups: shapes of row groups
@@ -175,7 +175,7 @@ _FEW_GROUPS, _MANY_GROUPS = 20, 80
 _MOST_SHAPES = 4
 
 
-def read_row_groups(data: bytes, position: int, known: KnownForms) -> tuple[list[GroupStatistics], int]:
+def read_row_groups(data: bytes, position: int, known: FooterShapes) -> tuple[list[GroupStatistics], int]:
     """Return the statistics of all columns by row group, and the position after the list of row groups.
 
     :param known: the forms of other footers of the same table
@@ -206,7 +206,7 @@ def _known_group(cursor: Cursor, shapes: list[Shape]) -> GroupStatistics | None:
     return None
 
 
-def _row_group(cursor: Cursor, known: KnownForms) -> GroupStatistics:
+def _row_group(cursor: Cursor, known: FooterShapes) -> GroupStatistics:
     found = GroupStatistics()
     field_id, start = 0, cursor.position
     while True:
@@ -229,7 +229,7 @@ _ONLY_NUMBERS = rb"(?:[\x14-\x16\x24-\x26\x34-\x36][\x80-\xff]{0,9}[\x00-\x7f])*
 _only_numbers = re.compile(_ONLY_NUMBERS).match
 
 
-def _chunks(cursor: Cursor, known: KnownForms, head: bytes, count: int) -> list[ChunkStatistics]:
+def _chunks(cursor: Cursor, known: FooterShapes, head: bytes, count: int) -> list[ChunkStatistics]:
     """Read the column chunks of a row group.
 
     :param head: the row group up to its first column chunk

@@ -336,7 +336,7 @@ class PaimonCatalogCheck:
                     error=Prose(understand(error).message.rstrip(".")),
                 )
             )
-        return TableReport.judged(
+        return TableReport.of_findings(
             self._name.text,
             *map(self._reported, findings),
             version=snapshots[-1].id if snapshots else None,

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.paimon.row_rules import (
     ChangedRow,
     FaultyRows,
     FileFault,
-    Moved,
+    MoveCounts,
     MovedKeys,
     Outcome,
     RowFault,
@@ -156,7 +156,7 @@ class ComparedRows:
             keys = self._moved_keys() if self.keys else None
         return {
             step: Outcome(
-                Moved(
+                MoveCounts(
                     row["kept"],
                     row["gone"],
                     row["new"],

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks import paimon_rows as rules
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import LocatedRow, RowFile, base_of, in_order
-from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits, Landings
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits, SharedIdFiles
 from airflow_delta_provider.domain.paimon.manifest import DataFile, FileKey
 from airflow_delta_provider.domain.paimon.row_rules import MOST_ROWS
 from airflow_delta_provider.domain.paimon.table_history import (
@@ -122,7 +122,7 @@ class LiveRowIds:
         if repeated.count:
             located = row_ids.locate(repeated.first)
             yield self._found(repeated.count, repeated.first, located, "another live row")
-        landings: Landings = compared.landings(fresh, MOST_ROWS, _MOST_FILES)
+        landings: SharedIdFiles = compared.landings(fresh, MOST_ROWS, _MOST_FILES)
         located = row_ids.locate(row_id for landing in landings.first for row_id in landing.ids)
         for landing in landings.first:
             rows = [row for row in located if row.row_id in landing.ids]

@@ -297,7 +297,7 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
     """
     result = FileSurvey()
     ordered = list({file.key: file for file in files}.values())
-    for file, found in zip(ordered, data.map(lambda file: _look(file, data), ordered)):
+    for file, found in zip(ordered, data.map(lambda file: _read_ids(file, data), ordered)):
         if found is None:
             result.vanished |= not is_live(file)
             result.faults.append(unreadable(file, "there is no such file") if is_live(file) else _vanished(file))
@@ -313,7 +313,7 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
     return result
 
 
-def _look(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
+def _read_ids(file: DataFile, data: TableFiles) -> tuple[FileIds | None, list[FileFault]] | None:
     """Return the row ids of a footer and the faults of a file; None if there is no such file.
 
     The ids are None if the rows cannot be read. If the storage fails temporarily, the check fails and is retried.

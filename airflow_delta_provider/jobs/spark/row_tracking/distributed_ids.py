@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowCount, RowFile, base_of
-from airflow_delta_provider.domain.checks.row_tracking.id_sets import FaultyIds, Landing, Landings, ids_in
+from airflow_delta_provider.domain.checks.row_tracking.id_sets import FaultyIds, SharedIdFiles, SharedIds, ids_in
 from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowReader, without_rows
 from airflow_delta_provider.jobs.spark.session import configured, ship
 from airflow_delta_provider.jobs.spark.table_session import SparkTableSession
@@ -146,7 +146,7 @@ class DistributedIds:
             above = f"CASE WHEN word > {last} THEN bits WHEN word = {last} THEN bits & {_signed(kept)}L ELSE 0L END"
         return f"CASE WHEN word < 0 THEN bits ELSE {above} END"
 
-    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
+    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> SharedIdFiles:
         """Return the files of ``fresh`` with a live row whose id a row in the other files also has.
 
         :param fresh: files ordered by base, with disjoint ranges
@@ -156,7 +156,7 @@ class DistributedIds:
         totals = self._totals
         fresh = [file for file in fresh if base_of(file) <= totals.highest and self._last(file) >= totals.lowest]
         if not fresh:  # as after OPTIMIZE, when fresh files are newer
-            return Landings()
+            return SharedIdFiles()
         landed = self._landed(fresh).persist()
         try:
             with self._comparing():
@@ -176,7 +176,7 @@ class DistributedIds:
                 chosen = files.orderBy("file").limit(most).collect()
                 counts = {row["file"]: (row["count"], row["last"]) for row in chosen}
                 if not counts:
-                    return Landings()
+                    return SharedIdFiles()
                 by_id = Window.partitionBy("file").orderBy("id")
                 first = live.where(sql.col("file").isin(list(counts))).withColumn("place", sql.row_number().over(by_id))
                 ids: dict[int, list[int]] = {number: [] for number in counts}
@@ -185,7 +185,7 @@ class DistributedIds:
                 total = files.count() if len(counts) == most else len(counts)
         finally:
             landed.unpersist()
-        return Landings(tuple(Landing(fresh[n], tuple(ids[n]), *counts[n]) for n in counts), total)
+        return SharedIdFiles(tuple(SharedIds(fresh[n], tuple(ids[n]), *counts[n]) for n in counts), total)
 
     def release(self) -> None:
         """Free all cached data."""

@@ -19,11 +19,11 @@ from airflow_delta_provider.domain.checks.row_tracking.history import (
 from airflow_delta_provider.domain.checks.row_tracking.keys import lost_rows
 from airflow_delta_provider.domain.checks.row_tracking.moved_rows import (
     REPLACED_ROWS,
-    Misfits,
+    MismatchedRows,
     MovedRow,
     MovedRows,
+    RemovedRows,
     RowMoves,
-    TakenRows,
     check_moved,
 )
 from airflow_delta_provider.domain.checks.row_tracking.row_ids import MATERIALIZED_TYPE, MOST_ROWS
@@ -125,14 +125,14 @@ class MovedRowsReader:
             seen.update(taken.before.path for taken in first)
         return None
 
-    def _taken(self, taken: Sequence[TakenRows], column: str | None) -> list[FileRows | str | None]:
+    def _taken(self, taken: Sequence[RemovedRows], column: str | None) -> list[FileRows | str | None]:
         """Return each file with its removed rows, None if it has none, or the reason why they cannot be read."""
         return [
             ids if isinstance(ids, str) else self._rows_taken(rows, ids)
             for rows, ids in zip(taken, self._ids_of([rows.before for rows in taken], column))
         ]
 
-    def _rows_taken(self, taken: TakenRows, ids: FileIds) -> FileRows | str | None:
+    def _rows_taken(self, taken: RemovedRows, ids: FileIds) -> FileRows | str | None:
         before = self._deleted(taken.before, ids)
         after = self._deleted(taken.after, ids) if taken.after else 0
         if isinstance(before, str) or isinstance(after, str):
@@ -219,11 +219,11 @@ def _by_file(values: Sequence[int | bool | None], data_type: str) -> Column:
     return sql.element_at(sql.from_json(sql.lit(json.dumps(values)), f"array<{data_type}>"), sql.expr("file + 1"))
 
 
-def _misfits(rows: DataFrame, count: int, new: Sequence[FileRows]) -> Misfits:
+def _misfits(rows: DataFrame, count: int, new: Sequence[FileRows]) -> MismatchedRows:
     if not count:
-        return Misfits()
+        return MismatchedRows()
     first = [
         MovedRow(row["id"], new[row["file"]].file.path, row["position"], row["commit_version"], row["old_version"])
         for row in rows.orderBy("id", "file", "position").limit(MOST_ROWS).collect()
     ]
-    return Misfits(count, tuple(first))
+    return MismatchedRows(count, tuple(first))

@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.checks.row_tracking.id_sets import (
     IDS,
     DriverLimits,
     FaultyIds,
-    Landing,
-    Landings,
+    SharedIdFiles,
+    SharedIds,
     ids_in,
     impossible_ids,
     landings,
@@ -95,7 +95,7 @@ class CollectedIds:
         last = found[-1][0] + found[-1][1].bit_length() - 1 if found else None
         return FaultyIds(count, tuple(islice(ids, limit)), last)
 
-    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> Landings:
+    def landings(self, fresh: Sequence[RowFile], limit: int, most: int) -> SharedIdFiles:
         """Return the files of ``fresh`` with a live row whose id is materialized elsewhere.
 
         :param fresh: files ordered by base, with disjoint ranges
@@ -103,9 +103,9 @@ class CollectedIds:
         :param most: maximum number of files to name
         """
         found = list(landings(self._buckets, fresh, self._rows_of, self._deleted, limit))
-        return Landings(tuple(found[:most]), len(found))
+        return SharedIdFiles(tuple(found[:most]), len(found))
 
-    def _landed_in_mixed(self, limit: int) -> list[Landing]:
+    def _landed_in_mixed(self, limit: int) -> list[SharedIds]:
         """Return landings on rows with fresh ids in files that also have materialized ids.
 
         These rows are looked up only in files with an id in their range.

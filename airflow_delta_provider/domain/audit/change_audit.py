@@ -7,9 +7,16 @@ from dataclasses import replace
 from functools import cache, cached_property
 
 from airflow_delta_provider.domain.audit.past import FirstAdd, PastLog
-from airflow_delta_provider.domain.audit.restore_detection import Restored
+from airflow_delta_provider.domain.audit.restore_detection import RestoreResult
 from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
-from airflow_delta_provider.domain.audit.violation import Before, Detected, Violation, key_of, sound_before, worded
+from airflow_delta_provider.domain.audit.violation import (
+    Before,
+    DetectedViolation,
+    Violation,
+    key_of,
+    sound_before,
+    worded,
+)
 from airflow_delta_provider.domain.audit.violations import called
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.column_mapping.names import (
@@ -140,7 +147,7 @@ _UNTOLD = (
 )
 
 
-class ChangeJudge:
+class ChangeAudit:
     """Checks the commits that change protocol or metadata, oldest first."""
 
     def __init__(self, log: PastLog) -> None:
@@ -166,23 +173,23 @@ class ChangeJudge:
         self.used_features |= facts.used_features
         self.ever_dropped = facts.ever_dropped
 
-    def look(self, transition: Transition) -> Iterator[Finding]:
+    def possible_findings(self, transition: Transition) -> Iterator[Finding]:
         """Yield the possible violations of a commit, without recording the commit.
 
         :param transition: the commit, treated as if it restored no earlier version
         """
-        yield from on_change.run(self._with_past(transition, Restored()))
+        yield from on_change.run(self._with_past(transition, RestoreResult()))
         yield from self._paths.check(transition)
 
-    def judge(
+    def check(
         self,
         transition: Transition,
         live: Collection[FileKey],
-        restored: Restored,
+        restored: RestoreResult,
         healed: Sequence[Violation],
         *,
         written: bool,
-    ) -> Iterator[Detected]:
+    ) -> Iterator[DetectedViolation]:
         """Yield the violations of a commit.
 
         :param live: the keys of the files after it
@@ -215,7 +222,7 @@ class ChangeJudge:
             for finding in self._paths.apply_commit(transition)
         ]
         for finding, still_open in found:
-            yield Detected(unless_restored(finding, restored), still_open, before)
+            yield DetectedViolation(unless_restored(finding, restored), still_open, before)
         self.used_features |= used_features(transition.after)
 
     def recall(self, finding: Finding, base: TableState, before: Before | None) -> StillOpen | None:
@@ -229,7 +236,7 @@ class ChangeJudge:
             return until_path_of_column_is_free(finding, then or base)
         return self._remembered(finding, before) if self.compares(finding) else None
 
-    def _with_past(self, transition: Transition, restored: Restored) -> Transition:
+    def _with_past(self, transition: Transition, restored: RestoreResult) -> Transition:
         was_true = transition.before.metadata.properties.has_dropped_or_renamed
         self.ever_dropped = not transition.replaces_all and (self.ever_dropped or was_true)
         past = Past(self.used_features, self.ever_dropped, restored.protocol, restored.identity)
@@ -297,7 +304,7 @@ def _compared(
     return StillOpen(holds)
 
 
-def unless_restored(finding: Finding, restored: Restored) -> Finding:
+def unless_restored(finding: Finding, restored: RestoreResult) -> Finding:
     """Return a finding that does not hold for a restoring commit; undecided if that cannot be known."""
     if restored.unknown_version is None or finding.severity is not Severity.ERROR:
         return finding

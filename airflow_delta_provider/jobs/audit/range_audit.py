@@ -47,7 +47,7 @@ _STEP = 5000
 _OF_FILES = (BrokenLogError, MissingFileError, StorageError, OSError)
 
 
-class Judging:
+class RangeAudit:
     """Checks a range of versions.
 
     :param names: names of the files in the log
@@ -86,11 +86,11 @@ class Judging:
         """Compares the checkpoints with the commits."""
         self._derived = DerivedFiles(log, names, self.checkpoints)
         self.commits = 0
-        """How many commits were judged."""
+        """How many commits were checked."""
         self.first: int | None = None
         """The first of them."""
 
-    def judge(self, wanted: VersionRange, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
+    def run(self, wanted: VersionRange, *, known: bool = False, memory: AuditState | None = None) -> HistoryAudit:
         """Check the commits of ``wanted``.
 
         :param known: True to leave out problems with the state that it starts from
@@ -120,8 +120,8 @@ class Judging:
         versions = range(wanted.first, wanted.last + 1)
         checkpoint = self.checkpoints.begin(versions, wanted.base, whole=wanted.base is None, known=known)
         self._note(audit, (*damaged, *wanted.findings, *checkpoint))
-        self._judge(audit, self._read(versions), versions)
-        self._note(audit, self._derived.look(wanted.last))
+        self._check(audit, self._read(versions), versions)
+        self._note(audit, self._derived.check(wanted.last))
         return audit
 
     def go_on(self, memory: AuditState, last: int) -> HistoryAudit:
@@ -130,7 +130,7 @@ class Judging:
         :raises BrokenLogError: if a required state cannot be read
         """
         if not self.leads_on(memory, last):
-            return self.judge(find_version_range(self._names, last), memory=memory)
+            return self.run(find_version_range(self._names, last), memory=memory)
         base = memory.state
         earliest = self._earliest()
         begin, until = memory.begin(earliest), memory.version
@@ -157,7 +157,7 @@ class Judging:
                 replay = Replay(with_files=True) if segment is None else self.checkpoints.replay(segment, known=True)
                 base = base if segment is None else replay.state(begin)
             except BrokenLogError:  # the state at the end of the earlier audit may be cleaned up
-                return self.judge(find_version_range(self._names, last), memory=memory)
+                return self.run(find_version_range(self._names, last), memory=memory)
         audit = HistoryAudit(
             replay,
             None if begin < 0 else base,
@@ -170,16 +170,16 @@ class Judging:
         known = range(begin + 1, until + 1)
         since = range(begin + 1, last + 1)
         self._note(audit, self.checkpoints.begin(since, segment, whole=begin < 0, first=follow, known=True))
-        self._judge(audit, self._read(known), known)
+        self._check(audit, self._read(known), known)
         if audit.version == until:
             audit.settle(memory.findings, memory.facts)
             if memory.facts is not None:
-                self._note(audit, self._derived.look_at_late_ones(audit, memory.facts))
+                self._note(audit, self._derived.check_late_files(audit, memory.facts))
             self.commits, self.first = 0, None
             if memory.facts is None and earliest >= 0 and (codes := undecidable_rules(memory.state)):
                 audit.note(state_of_older_release(until, codes))
-            self._judge(audit, chain(ahead, commits), range(until + 1, last + 1))
-        self._note(audit, self._derived.look(last))
+            self._check(audit, chain(ahead, commits), range(until + 1, last + 1))
+        self._note(audit, self._derived.check(last))
         return audit
 
     def _lists_files(self, version: int) -> bool:
@@ -257,14 +257,14 @@ class Judging:
             compaction=max((c.last for c in compaction_files(names) if c.last <= audit.version), default=None),
         )
 
-    def _judge(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
+    def _check(self, audit: HistoryAudit, commits: Iterable[CommitFile], versions: range) -> None:
         last = versions[-1] if versions else audit.version
         ahead = Lookahead(commits)
         while batch := ahead.batch():
             if self.commits and self._budget.is_spent:
                 audit.note(out_of_time(batch[0].version, last, self._budget.seconds))
                 break
-            together = self._judge_routine(audit, batch) if self._shortcuts and len(batch) > 1 else 0
+            together = self._check_routine(audit, batch) if self._shortcuts and len(batch) > 1 else 0
             if together:
                 self._count(batch[0].version, together, len(versions))
                 ahead.took_together(together)
@@ -288,7 +288,7 @@ class Judging:
             self._note(audit, (*found, *self._derived.compare(audit, checksum)))
             self._count(version, 1, len(versions))
 
-    def _judge_routine(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
+    def _check_routine(self, audit: HistoryAudit, commits: Sequence[CommitFile]) -> int:
         """Check commits of a common form together; return the number of commits checked.
 
         Commits that are compared with a checkpoint or compaction are left to be checked one by one.
@@ -302,25 +302,25 @@ class Judging:
             or self._derived.compacts(version)
         )
         together = commits[: next(alone, len(commits) + 1) - 1]
-        judged = 0
+        checked = 0
         for routine, commit in zip(audit.take_routine([commit.content for commit in together]), together):
-            judged += 1
+            checked += 1
             self.checkpoints.take_routine(commit.version, commit.content, routine)
             found = () if commit.checksum is None else tuple(self._derived.compare_checksum(audit, commit.checksum))
             self._note(audit, found)
             if found:
                 break
-        return judged
+        return checked
 
-    def _count(self, version: int, judged: int, of: int) -> None:
+    def _count(self, version: int, checked: int, of: int) -> None:
         """Count commits that were checked.
 
         :param version: version of the first of them
         """
         self.first = version if self.first is None else self.first
-        before, self.commits = self.commits, self.commits + judged
+        before, self.commits = self.commits, self.commits + checked
         if before // _STEP != self.commits // _STEP:
-            self._progress(f"{self._name}: {self.commits} of {of} commits judged")
+            self._progress(f"{self._name}: {self.commits} of {of} commits checked")
 
     def _note(self, audit: HistoryAudit, findings: Iterable[Finding]) -> None:
         for finding in findings:
@@ -344,18 +344,18 @@ class Judging:
         return False
 
 
-def judged(
-    make: Callable[..., Judging], judge: Callable[[Judging], HistoryAudit], progress: Progress
-) -> tuple[Judging, HistoryAudit]:
+def run_audit(
+    make: Callable[..., RangeAudit], start: Callable[[RangeAudit], HistoryAudit], progress: Progress
+) -> tuple[RangeAudit, HistoryAudit]:
     """Check commits with shortcuts. If one fails, check them again without, so that no shortcut can fail an audit.
 
-    :param make: creates the :class:`Judging`, given the keyword ``shortcuts``
-    :param judge: runs it
+    :param make: creates the :class:`RangeAudit`, given the keyword ``shortcuts``
+    :param start: runs it
     :raises BrokenLogError: if a required state cannot be read
     """
-    judging = make(shortcuts=True)
+    run = make(shortcuts=True)
     try:
-        audit = judge(judging)
+        audit = start(run)
         assert audit.commit_info is not None  # the last value that a shortcut may still have to read
     except Exception as failure:
         if isinstance(failure, AllFilesNeededError):
@@ -364,10 +364,10 @@ def judged(
             raise
         what = masked_text(f"{type(failure).__name__}: {failure}")
     else:
-        return judging, audit
-    progress(f"The commits are judged again without shortcuts, since one may have failed: {what}")
-    judging = make(shortcuts=False)
-    return judging, judge(judging)
+        return run, audit
+    progress(f"The commits are checked again without shortcuts, since one may have failed: {what}")
+    run = make(shortcuts=False)
+    return run, start(run)
 
 
 def _later(follow: Callable[[RowMoves], None], version: int) -> Callable[[RowMoves], None]:
@@ -402,13 +402,13 @@ class LogLevel:
         self.given_up = False
         """Whether the time was over before all was read."""
 
-    def judging(self, *, shortcuts: bool) -> Judging:
-        """Return the :class:`Judging` for this level.
+    def range_audit(self, *, shortcuts: bool) -> RangeAudit:
+        """Return the :class:`RangeAudit` for this level.
 
         :param shortcuts: True if it may use shortcuts
         """
         table = self._table
-        return Judging(
+        return RangeAudit(
             table.log,
             table.log_names,
             self._name,
@@ -419,7 +419,7 @@ class LogLevel:
             in_tasks=self.in_tasks,
         )
 
-    def look(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
+    def check_data(self, audit: HistoryAudit, *, newest: bool) -> dict[str, Any]:
         """Check the data of this level after the commits, and add the findings to ``audit``; return the evidence.
 
         :param newest: True if the last version checked is the newest of the table

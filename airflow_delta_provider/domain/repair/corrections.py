@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.checks.column_mapping.state import UNSUPPORTE
 from airflow_delta_provider.domain.checks.metadata.state import UNREADABLE_VALUE
 from airflow_delta_provider.domain.checks.registry import rule_of
 from airflow_delta_provider.domain.checks.row_tracking.state import ENABLED_WITHOUT_FEATURE
-from airflow_delta_provider.domain.checks.rule import Cure, Rule
+from airflow_delta_provider.domain.checks.rule import RepairMethod, Rule
 from airflow_delta_provider.domain.delta.data_type import (
     ArrayType,
     MapType,
@@ -101,12 +101,12 @@ class Past(Interface):
         :param of_rule: True for all files that break its rule, by whichever commit
         """
 
-    def stored(self, path: str) -> Stored | None:
+    def stored(self, path: str) -> StoredFile | None:
         """Return what the storage knows of a data file; None if it is missing, or if nothing is read."""
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFile:
     """A data file in the storage.
 
     :param size: size in bytes
@@ -150,7 +150,7 @@ class Situation:
 class Correction:
     """A correction that may fix a finding.
 
-    :param cure: kind of the correction
+    :param method: kind of the correction
     :param changes: values that change
     :param removed: keys of files whose reference is removed
     :param copied: keys of files that are copied under a new path
@@ -160,7 +160,7 @@ class Correction:
     :param sees: differences that readers see afterwards: sentences
     """
 
-    cure: Cure
+    method: RepairMethod
     changes: tuple[Change, ...] = ()
     removed: tuple[FileKey, ...] = ()
     copied: tuple[FileKey, ...] = ()
@@ -199,25 +199,25 @@ class Correction:
 
 
 Proposals = Callable[[Situation], Iterator[Correction]]
-_PROPOSALS: dict[Cure, Proposals] = {}
+_PROPOSALS: dict[RepairMethod, Proposals] = {}
 
 
-def cures(cure: Cure) -> Callable[[Proposals], Proposals]:
+def proposes(method: RepairMethod) -> Callable[[Proposals], Proposals]:
     """Register the function that proposes corrections of a kind."""
 
     def register(propose: Proposals) -> Proposals:
-        _PROPOSALS[cure] = propose
+        _PROPOSALS[method] = propose
         return propose
 
     return register
 
 
-def proposals(cure: Cure, situation: Situation) -> Iterator[Correction]:
+def proposals(method: RepairMethod, situation: Situation) -> Iterator[Correction]:
     """Yield the corrections of a kind that may fix a finding, the smallest first; none if the fix is no commit."""
-    return _PROPOSALS[cure](situation) if cure in _PROPOSALS else iter(())
+    return _PROPOSALS[method](situation) if method in _PROPOSALS else iter(())
 
 
-@cures(Cure.EARLIER_VALUES)
+@proposes(RepairMethod.EARLIER_VALUES)
 def _earlier(situation: Situation) -> Iterator[Correction]:
     """Set back the values that the commit changed and that are still as it left them."""
     finding = situation.finding
@@ -234,7 +234,7 @@ def _earlier(situation: Situation) -> Iterator[Correction]:
     for changes in _distinct((narrow, settings, *single, found)):
         gone = (c.place[1] for c in changes if c.place[0] == DOMAIN and not c.after)
         loses = tuple(f"The metadata domain {name} is removed." for name in gone)
-        yield Correction(Cure.EARLIER_VALUES, changes, loses=loses)
+        yield Correction(RepairMethod.EARLIER_VALUES, changes, loses=loses)
 
 
 #: Maximum number of values of a commit that are set back one by one.
@@ -272,14 +272,14 @@ def _facts(finding: Finding, names: Iterable[str]) -> Iterator[str]:
         yield from [value] if isinstance(value, str) else value
 
 
-@cures(Cure.LISTED_FEATURES)
+@proposes(RepairMethod.LISTED_FEATURES)
 def _listed(situation: Situation) -> Iterator[Correction]:
     """List the features that the table has and uses where they belong, with the features that they require."""
     needed = set(_facts(situation.finding, _OF_FEATURES))
     if (feature := _OF_RULES.get(rule_of(situation.finding))) is not None:
         needed.add(feature.name)
     if changes := _protocol_changes(situation.table, needed):
-        yield Correction(Cure.LISTED_FEATURES, changes)
+        yield Correction(RepairMethod.LISTED_FEATURES, changes)
 
 
 #: Features that a rule is about whose findings do not name them.
@@ -321,17 +321,19 @@ def _with_features(protocol: Protocol, names: frozenset[str]) -> Protocol:
     return Protocol(READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, of_readers, features)
 
 
-@cures(Cure.UNSET_PROPERTY)
+@proposes(RepairMethod.UNSET_PROPERTY)
 def _unset(situation: Situation) -> Iterator[Correction]:
     """Remove the property that the finding is about."""
     name = situation.facts.get("property") or situation.finding.subject
     present = value_at(situation.table.metadata, (CONFIGURATION, str(name)))
     if present:
         loses = () if situation.finding.code == UNREADABLE_VALUE.code else (f"{name} = {present[0]!r} is removed.",)
-        yield Correction(Cure.UNSET_PROPERTY, (Change((METADATA, CONFIGURATION, str(name)), present, ()),), loses=loses)
+        yield Correction(
+            RepairMethod.UNSET_PROPERTY, (Change((METADATA, CONFIGURATION, str(name)), present, ()),), loses=loses
+        )
 
 
-@cures(Cure.GREATEST_COLUMN_ID)
+@proposes(RepairMethod.GREATEST_COLUMN_ID)
 def _column_id(situation: Situation) -> Iterator[Correction]:
     """Raise ``maxColumnId`` to the greatest id that a column has or had."""
     configuration = _properties(situation.table)
@@ -345,7 +347,7 @@ def _column_id(situation: Situation) -> Iterator[Correction]:
     place = (METADATA, CONFIGURATION, MAX_COLUMN_ID)
     if greatest is not None and configuration.get(MAX_COLUMN_ID) != str(greatest):
         change = Change(place, value_at(situation.table.metadata, place[1:]), (str(greatest),))
-        yield Correction(Cure.GREATEST_COLUMN_ID, (change,))
+        yield Correction(RepairMethod.GREATEST_COLUMN_ID, (change,))
 
 
 def _integer(value: Any) -> int | None:
@@ -388,16 +390,16 @@ def mark_change(situation: Situation, mark: int, *, again: bool = False) -> tupl
     return (Change((DOMAIN, ROW_TRACKING_DOMAIN), value_at(domains, (ROW_TRACKING_DOMAIN,)), (text,)),)
 
 
-@cures(Cure.HIGH_WATER_MARK)
+@proposes(RepairMethod.HIGH_WATER_MARK)
 def _mark(situation: Situation) -> Iterator[Correction]:
     """Raise the high water mark of row ids to the highest id that was ever assigned."""
     again = situation.finding.subject == ROW_TRACKING_DOMAIN
     changes = mark_change(situation, known_mark(situation), again=again)
     if changes:
-        yield Correction(Cure.HIGH_WATER_MARK, changes)
+        yield Correction(RepairMethod.HIGH_WATER_MARK, changes)
 
 
-@cures(Cure.TYPE_CHANGES)
+@proposes(RepairMethod.TYPE_CHANGES)
 def _type_changes(situation: Situation) -> Iterator[Correction]:
     """Record the types that a column had before the commit, after it and now; enable type widening if needed."""
     finding, table = situation.finding, situation.table
@@ -409,10 +411,10 @@ def _type_changes(situation: Situation) -> Iterator[Correction]:
         return
     changes = tuple(_records(metadata, finding.column, table))
     if changes:
-        yield Correction(Cure.TYPE_CHANGES, changes)
+        yield Correction(RepairMethod.TYPE_CHANGES, changes)
     enabled = tuple(_enabled_widening(table))
     if enabled:
-        yield Correction(Cure.TYPE_CHANGES, (*changes, *enabled))
+        yield Correction(RepairMethod.TYPE_CHANGES, (*changes, *enabled))
 
 
 def _records(versions: Sequence[Metadata], column: str | None, table: LoggedTable) -> Iterator[Change]:
@@ -469,13 +471,13 @@ def _enabled_widening(table: LoggedTable) -> Iterator[Change]:
     yield from _protocol_changes(table, [TYPE_WIDENING.name])
 
 
-@cures(Cure.REQUIRED_FIELDS)
+@proposes(RepairMethod.REQUIRED_FIELDS)
 def _required(situation: Situation) -> Iterator[Correction]:
     """Add the fields that a schema lacks, with the values that readers assume."""
     values = situation.table.values()[METADATA].get(SCHEMA)
     changes = tuple(_missing_fields(values, (METADATA, SCHEMA)))
     if changes:
-        yield Correction(Cure.REQUIRED_FIELDS, changes)
+        yield Correction(RepairMethod.REQUIRED_FIELDS, changes)
 
 
 _ASSUMED: Mapping[str, Json] = {"array": {"containsNull": True}, "map": {"valueContainsNull": True}}
@@ -497,7 +499,7 @@ def _missing_fields(value: Any, place: Place) -> Iterator[Change]:
             yield from _missing_fields(below, (*place, key))
 
 
-@cures(Cure.CLUSTERING_NAMES)
+@proposes(RepairMethod.CLUSTERING_NAMES)
 def _clustering(situation: Situation) -> Iterator[Correction]:
     """Name the clustering columns as data files do."""
     table = situation.table
@@ -519,14 +521,14 @@ def _clustering(situation: Situation) -> Iterator[Correction]:
     if after != wire:
         loses = (f"The table is no longer clustered by {', '.join(unknown)}.",) if unknown else ()
         change = Change((DOMAIN, CLUSTERING_DOMAIN), (present,), (text,))
-        yield Correction(Cure.CLUSTERING_NAMES, (change,), loses=loses)
+        yield Correction(RepairMethod.CLUSTERING_NAMES, (change,), loses=loses)
 
 
 def _properties(head: LoggedTable | None) -> Mapping[str, Any]:
     return {} if head is None else head.metadata.get(CONFIGURATION) or {}
 
 
-@cures(Cure.TIMESTAMP_START)
+@proposes(RepairMethod.TIMESTAMP_START)
 def _timestamp_start(situation: Situation) -> Iterator[Correction]:
     """Record the version and the time at which in-commit timestamps were enabled, as that commit states them."""
     table = situation.table
@@ -545,10 +547,10 @@ def _timestamp_start(situation: Situation) -> Iterator[Correction]:
     places = {name: (METADATA, CONFIGURATION, name) for name in due}
     changes = (Change(place, value_at(table.metadata, place[1:]), (due[name],)) for name, place in places.items())
     if wrong := tuple(change for change in changes if change.before != change.after):
-        yield Correction(Cure.TIMESTAMP_START, wrong)
+        yield Correction(RepairMethod.TIMESTAMP_START, wrong)
 
 
-@cures(Cure.IDENTITY_MARK)
+@proposes(RepairMethod.IDENTITY_MARK)
 def _identity_mark(situation: Situation) -> Iterator[Correction]:
     """Set the high water mark of an identity column to the next value of its sequence past a known one."""
     value, column = situation.facts.get("value"), situation.finding.column
@@ -566,7 +568,7 @@ def _identity_mark(situation: Situation) -> Iterator[Correction]:
     if after != mark:
         whole = (*place, "delta.identity.highWaterMark")
         change = Change(whole, value_at(situation.table.values(), whole), (after,))
-        yield Correction(Cure.IDENTITY_MARK, (change,))
+        yield Correction(RepairMethod.IDENTITY_MARK, (change,))
 
 
 def version_before(situation: Situation) -> LoggedTable | str:
@@ -592,7 +594,7 @@ def version_before(situation: Situation) -> LoggedTable | str:
 _MOST_LOST = 10
 
 
-@cures(Cure.EARLIER_VERSION)
+@proposes(RepairMethod.EARLIER_VERSION)
 def _earlier_version(situation: Situation) -> Iterator[Correction]:
     """Go back to the version before the finding. Protocol and high water marks stay, as RESTORE leaves them."""
     finding, now = situation.finding, situation.table
@@ -619,7 +621,7 @@ def _earlier_version(situation: Situation) -> Iterator[Correction]:
     said = f" ({'; '.join([*lost[:_MOST_LOST], *more])})" if lost else ""
     loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}{said}."
     sees = f"The table is as in version {finding.version - 1}."
-    yield Correction(Cure.EARLIER_VERSION, back_to=(finding.version - 1, after), loses=(loses,), sees=(sees,))
+    yield Correction(RepairMethod.EARLIER_VERSION, back_to=(finding.version - 1, after), loses=(loses,), sees=(sees,))
 
 
 def visible_columns(metadata: Json) -> dict[str, tuple[str, ...]]:

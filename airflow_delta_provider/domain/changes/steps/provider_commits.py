@@ -34,7 +34,7 @@ _NOT_BY_SQL = ", not by SQL"
 
 
 @dataclass(frozen=True)
-class _OwnStep(Step):
+class _ProviderStep(Step):
     def sql(self, table: TableName) -> str | None:
         return None
 
@@ -44,7 +44,7 @@ class _OwnStep(Step):
 
 
 @dataclass(frozen=True)
-class TrackUsage(_OwnStep):
+class TrackUsage(_ProviderStep):
     """Enables usage tracking of column mapping.
 
     :param dropped_or_renamed: value of the property, ``true`` or ``false``
@@ -69,7 +69,7 @@ class TrackUsage(_OwnStep):
 
 
 @dataclass(frozen=True)
-class MapColumns(_OwnStep):
+class MapColumns(_ProviderStep):
     """Enables column mapping by name on a table with usage tracking."""
 
     remark: ClassVar[str] = _NOT_BY_SQL
@@ -90,7 +90,7 @@ class MapColumns(_OwnStep):
 
 
 @dataclass(frozen=True)
-class DisableMapping(_OwnStep):
+class DisableMapping(_ProviderStep):
     """Disables column mapping in the metadata; SQL would rewrite every file.
 
     :param rests_on: proof that this is safe: ``history``, ``footers`` or ``no files``
@@ -118,7 +118,7 @@ class DisableMapping(_OwnStep):
 
 
 @dataclass(frozen=True)
-class Alteration(_OwnStep):
+class Alteration(_ProviderStep):
     """Drops, then renames, then adds columns.
 
     Each path refers to the schema that the changes before it leave. As a step, it is one commit for a table with usage
@@ -159,7 +159,7 @@ class Alteration(_OwnStep):
 
 
 @dataclass(frozen=True)
-class CreateTable(_OwnStep):
+class CreateTable(_ProviderStep):
     """Creates an empty table with usage tracking of column mapping.
 
     :param columns: (name, SQL type) pairs, in their order

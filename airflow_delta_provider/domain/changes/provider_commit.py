@@ -51,7 +51,7 @@ def timestamp_of(commit: Commit) -> int:
 
 
 @dataclass(frozen=True)
-class Stamp:
+class CommitIdentity:
     """The identity of one commit.
 
     :param now: milliseconds since 1970, UTC
@@ -64,7 +64,7 @@ class Stamp:
     user_metadata: str | None = None
 
 
-def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
+def actions_of(edit: Edit, base: CommitBase, stamp: CommitIdentity) -> list[Action]:
     """Return the actions of the commit for an edit, ``commitInfo`` first.
 
     Actions that would not change anything are left out.
@@ -79,7 +79,7 @@ def actions_of(edit: Edit, base: CommitBase, stamp: Stamp) -> list[Action]:
     return actions
 
 
-def commit_info(edit: Edit, stamp: Stamp, base: CommitBase | None) -> dict[str, Any]:
+def commit_info(edit: Edit, stamp: CommitIdentity, base: CommitBase | None) -> dict[str, Any]:
     """Return the ``commitInfo`` of an edit.
 
     :param base: version that the commit follows; None for version 0

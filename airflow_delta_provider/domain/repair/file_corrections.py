@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from airflow_delta_provider.domain.checks.rule import Cure
+from airflow_delta_provider.domain.checks.rule import RepairMethod
 from airflow_delta_provider.domain.delta.deletion_vector import (
     BrokenDeletionVectorError,
     DeletionVector,
@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.repair.cures import Correction, Situation, cures, known_mark, mark_change
+from airflow_delta_provider.domain.repair.corrections import Correction, Situation, known_mark, mark_change, proposes
 from airflow_delta_provider.domain.repair.logged_table import (
     FILE,
     Change,
@@ -56,7 +56,7 @@ def _set(key: FileKey, add: Json, values: Mapping[str, Any]) -> tuple[Change, ..
 
 
 def _for_all(
-    situation: Situation, cure: Cure, better: Callable[[Json], Iterable[Mapping[str, Any]]]
+    situation: Situation, method: RepairMethod, better: Callable[[Json], Iterable[Mapping[str, Any]]]
 ) -> Iterator[Correction]:
     """Yield corrections of all files that a finding is about: the first with the first values of each file, and so on.
 
@@ -66,13 +66,13 @@ def _for_all(
     for number in range(max((len(found) for _, _, found in files), default=0)):
         each = ((key, add, found[min(number, len(found) - 1)]) for key, add, found in files if found)
         if changes := tuple(change for key, add, values in each for change in _set(key, add, values)):
-            yield Correction(cure, changes)
+            yield Correction(method, changes)
 
 
-@cures(Cure.STATISTICS)
+@proposes(RepairMethod.STATISTICS)
 def _statistics(situation: Situation) -> Iterator[Correction]:
     yield from _for_all(
-        situation, Cure.STATISTICS, lambda add: ({_STATS: text} for text in _better_statistics(situation, add))
+        situation, RepairMethod.STATISTICS, lambda add: ({_STATS: text} for text in _better_statistics(situation, add))
     )
 
 
@@ -150,14 +150,14 @@ def _renamed(values: Json, names: Mapping[str, str]) -> Json:
     return {name if name in taken else names.get(name, name): value for name, value in values.items()}
 
 
-@cures(Cure.PARTITION_VALUES)
+@proposes(RepairMethod.PARTITION_VALUES)
 def _partition_values(situation: Situation) -> Iterator[Correction]:
     metadata = Metadata.from_json(situation.table.metadata)
     names = physical_names(metadata) if metadata.properties.is_mapped else {}
     columns = {names.get(name, name): name for name in metadata.partition_columns}
     for correction in _for_all(
         situation,
-        Cure.PARTITION_VALUES,
+        RepairMethod.PARTITION_VALUES,
         lambda add: ({"partitionValues": values} for values in _better_values(situation, metadata, names, add)),
     ):
         values = [(_read_values(change.before), _read_values(change.after)) for change in correction.changes]
@@ -195,9 +195,9 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int) else value
 
 
-@cures(Cure.FILE_FIELDS)
+@proposes(RepairMethod.FILE_FIELDS)
 def _fields(situation: Situation) -> Iterator[Correction]:
-    yield from _for_all(situation, Cure.FILE_FIELDS, lambda add: [_right_fields(situation, add)])
+    yield from _for_all(situation, RepairMethod.FILE_FIELDS, lambda add: [_right_fields(situation, add)])
 
 
 def _right_fields(situation: Situation, add: Json) -> Json:
@@ -235,7 +235,7 @@ def _commit_time(situation: Situation) -> int | None:
     return next((time for time in times if _is_whole(time)), None)
 
 
-@cures(Cure.VECTOR_FIELDS)
+@proposes(RepairMethod.VECTOR_FIELDS)
 def _vector_fields(situation: Situation) -> Iterator[Correction]:
     for key, add in _files(situation):
         wire = add.get("deletionVector")
@@ -245,7 +245,7 @@ def _vector_fields(situation: Situation) -> Iterator[Correction]:
         for size in range(8, len(str(wire.get("pathOrInlineDv"))) + 1):
             fitting = _fitting({**better, "sizeInBytes": size})
             if fitting is not None:
-                yield Correction(Cure.VECTOR_FIELDS, _set(key, add, {"deletionVector": fitting}))
+                yield Correction(RepairMethod.VECTOR_FIELDS, _set(key, add, {"deletionVector": fitting}))
                 break
 
 
@@ -261,7 +261,7 @@ def _fitting(wire: Json) -> Json | None:
     return None
 
 
-@cures(Cure.ROW_IDS)
+@proposes(RepairMethod.ROW_IDS)
 def _row_ids(situation: Situation) -> Iterator[Correction]:
     """Assign fresh ids to all live files without them, in one commit."""
     mark = known_mark(situation)
@@ -278,7 +278,7 @@ def _row_ids(situation: Situation) -> Iterator[Correction]:
         changes += (replace(change, is_fresh=True) for change in _set(key, add, ids))
     if changes:
         marks = (replace(change, is_fresh=True) for change in mark_change(situation, mark))
-        yield Correction(Cure.ROW_IDS, (*changes, *marks))
+        yield Correction(RepairMethod.ROW_IDS, (*changes, *marks))
 
 
 def _rows(situation: Situation, add: Json) -> int | None:
@@ -289,17 +289,17 @@ def _rows(situation: Situation, add: Json) -> int | None:
     return None if stored is None else stored.rows
 
 
-@cures(Cure.ONE_PATH)
+@proposes(RepairMethod.ONE_PATH)
 def _one_path(situation: Situation) -> Iterator[Correction]:
     """Remove a reference to a file that has another one, or commit a file once that was added twice."""
     keys = [key for key, _ in _files(situation)]
     other = situation.facts.get("other")
     if other is not None or len(keys) > 1:
         for key in sorted(keys, key=lambda key: _deleted(situation.table.files[key])):
-            yield Correction(Cure.ONE_PATH, removed=(key,), sees=("Rows that were read twice are read once.",))
+            yield Correction(RepairMethod.ONE_PATH, removed=(key,), sees=("Rows that were read twice are read once.",))
         return
     if keys:
-        yield Correction(Cure.ONE_PATH, again=tuple(keys))
+        yield Correction(RepairMethod.ONE_PATH, again=tuple(keys))
 
 
 def _deleted(add: Json) -> int:
@@ -307,15 +307,15 @@ def _deleted(add: Json) -> int:
     return cardinality if isinstance(cardinality, int) else 0
 
 
-@cures(Cure.MISSING_FILE)
+@proposes(RepairMethod.MISSING_FILE)
 def _missing(situation: Situation) -> Iterator[Correction]:
     """Remove the reference to a data file that is gone; its rows are lost already."""
     for key, add in _files(situation):
         lost = rows_text(add, situation.table.metadata)
-        yield Correction(Cure.MISSING_FILE, removed=(key,), loses=(f"{lost[:1].upper()}{lost[1:]}.",))
+        yield Correction(RepairMethod.MISSING_FILE, removed=(key,), loses=(f"{lost[:1].upper()}{lost[1:]}.",))
 
 
-@cures(Cure.COPY)
+@proposes(RepairMethod.COPY)
 def _copy(situation: Situation) -> Iterator[Correction]:
     """Copy the files that the finding is about, and commit the copies as new files with fresh row ids."""
     try:
@@ -345,7 +345,7 @@ def _copy(situation: Situation) -> Iterator[Correction]:
     if copied:
         marks = mark_change(situation, mark) if tracked else ()
         changes += (replace(change, is_fresh=True) for change in marks)
-        yield Correction(Cure.COPY, tuple(changes), copied=tuple(copied), loses=tuple(loses))
+        yield Correction(RepairMethod.COPY, tuple(changes), copied=tuple(copied), loses=tuple(loses))
 
 
 _ROW_IDS = ("baseRowId", "defaultRowCommitVersion")

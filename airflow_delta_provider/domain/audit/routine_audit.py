@@ -16,10 +16,10 @@ from airflow_delta_provider.domain.audit.fast_path.routine_commits import (
     change_by,
     effect_of,
 )
-from airflow_delta_provider.domain.audit.known_files import KnownFiles, path_checksum
+from airflow_delta_provider.domain.audit.file_records import FileRecords, path_checksum
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.past import FOREIGN_FILES
-from airflow_delta_provider.domain.audit.restore_detection import Restorations
+from airflow_delta_provider.domain.audit.restore_detection import RestoreDetector
 from airflow_delta_provider.domain.audit.row_tracking import MISSING_IDS, RowTrackingAudit
 from airflow_delta_provider.domain.audit.saved_state import AuditState
 from airflow_delta_provider.domain.audit.violations import Violations
@@ -33,7 +33,7 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState, 
 from airflow_delta_provider.domain.report.report import Severity
 
 
-class Touching:
+class PartialReplay:
     """Takes commits, oldest first, until one can only be checked with all files of earlier versions.
 
     :param memory: saved state of the version before them
@@ -78,7 +78,7 @@ class Touching:
         return False
 
     def _removed_by(
-        self, commit: Commit, actions: Sequence[Action], known: KnownFiles
+        self, commit: Commit, actions: Sequence[Action], known: FileRecords
     ) -> Mapping[str, LiveFile] | None:
         """Return the live files that a commit removes, by path; None if not all of them are known for certain."""
         if commit.removes and self._by_partition and commit.operation not in REWRITING:
@@ -103,7 +103,7 @@ class Touching:
             removed[file.path] = live
         return removed
 
-    def _is_about_older(self, file: LiveFile, removed: Mapping[str, LiveFile], known: KnownFiles) -> bool:
+    def _is_about_older(self, file: LiveFile, removed: Mapping[str, LiveFile], known: FileRecords) -> bool:
         """Return True if a file may have been live before, or have ids that were assigned before.
 
         A file may replace the same file with another deletion vector, which the same commit removes.
@@ -133,7 +133,7 @@ class FastPath:
         fields: OpenFields,
         violations: Violations,
         files: LiveFileTracker,
-        restorations: Restorations,
+        restorations: RestoreDetector,
         tracking: RowTrackingAudit,
     ) -> None:
         self._violations = violations

@@ -11,13 +11,13 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from airflow_delta_provider.domain.audit.change_judge import ChangeJudge, unless_restored
+from airflow_delta_provider.domain.audit.change_audit import ChangeAudit, unless_restored
 from airflow_delta_provider.domain.audit.fast_path.lines import CommitLines
 from airflow_delta_provider.domain.audit.file_findings import LivePartitions
 from airflow_delta_provider.domain.audit.live_files import LiveFileTracker
 from airflow_delta_provider.domain.audit.past import PastLog, needing
-from airflow_delta_provider.domain.audit.restore_detection import Restorations, Restored
-from airflow_delta_provider.domain.audit.routine_judge import FastPath
+from airflow_delta_provider.domain.audit.restore_detection import RestoreDetector, RestoreResult
+from airflow_delta_provider.domain.audit.routine_audit import FastPath
 from airflow_delta_provider.domain.audit.row_tracking import (
     MISSING_IDS,
     WRONG_IDS,
@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.audit.row_tracking import (
 from airflow_delta_provider.domain.audit.violation import (
     HEALED_BY_FILES,
     HEALED_BY_RESTORE,
-    Detected,
+    DetectedViolation,
     Violation,
     shown_action,
     still_open_after,
@@ -95,7 +95,7 @@ _OF_ADDS = frozenset(
 HEAD, TRACKING = "head", "row tracking"
 
 
-class TransitionJudge:
+class TransitionAudit:
     """Checks commits, oldest first.
 
     :param log: source of earlier commits
@@ -111,8 +111,8 @@ class TransitionJudge:
         self,
         log: PastLog,
         violations: Violations,
-        restorations: Restorations,
-        changes: ChangeJudge,
+        restorations: RestoreDetector,
+        changes: ChangeAudit,
         tracking: RowTrackingAudit,
         files: LiveFileTracker,
         fast_path: FastPath,
@@ -133,9 +133,9 @@ class TransitionJudge:
         self._tracking.start_from(state)
         self._files.begin(state)
         self._violations.identify(state.version, state.metadata.id)
-        self._look(state, where, actions)
+        self._check_state(state, where, actions)
 
-    def judge_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
+    def check_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
         """Check the commit that creates the table, or one before the table has protocol and metadata.
 
         :param there: whether the table has a protocol after the commit, and whether it has metadata
@@ -145,22 +145,22 @@ class TransitionJudge:
             found += on_first_commit.run(commit)
         for finding in found:
             if finding.code in _FIRST:
-                self._violations.look(finding.code, commit.version, [self._placed(finding, dict, actions)])
+                self._violations.update(finding.code, commit.version, [self._placed(finding, dict, actions)])
             else:
-                self._open(Detected(finding), commit, actions)
+                self._open(DetectedViolation(finding), commit, actions)
         for code, is_there in zip(_FIRST, there):
             if is_there:
-                self._violations.look(code, commit.version, ())
+                self._violations.update(code, commit.version, ())
 
-    def judge_creation(self, transition: Transition, actions: Sequence[Action]) -> None:
+    def check_creation(self, transition: Transition, actions: Sequence[Action]) -> None:
         """Check the first commit after which the table has protocol and metadata."""
         for finding in on_transition.run(transition):
-            self._open(Detected(finding, still_open_after(finding, transition)), transition.commit, actions)
+            self._open(DetectedViolation(finding, still_open_after(finding, transition)), transition.commit, actions)
         for broken in self._tracking.apply_first(transition):
             self._open(broken, transition.commit, actions)
         self._describe(transition, actions, (), are_new=False)
 
-    def judge(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
+    def check(self, transition: Transition, live: Mapping[FileKey, LiveFile], actions: Sequence[Action]) -> None:
         """Check one commit: whether it restores a version, what it fixes, the new state, what it breaks, its actions.
 
         :param live: the live files after it
@@ -172,7 +172,7 @@ class TransitionJudge:
             self._violations.identify(commit.version, transition.after.metadata.id)
         healed: list[Violation] = []
         if head or commit.domains or commit.transactions or self._violations.any_open(HEALED_BY_FILES):
-            healed += self._violations.look_again(transition)
+            healed += self._violations.close_fixed(transition)
         known_wrong: frozenset[str] = frozenset()
         if self._violations.has_files:
             known_wrong = frozenset(filter(self._violations.is_wrong, transition.removed_files))
@@ -186,10 +186,10 @@ class TransitionJudge:
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = transition.after.with_files(live)
-            healed += self._look(state, lambda: commit.provenance, actions, transition.before)
+            healed += self._check_state(state, lambda: commit.provenance, actions, transition.before)
         elif commit.domains or (not self._violations.is_open(_NO_MARK) and assigns_ids_without_mark(transition)):
             state = transition.after.with_files(live)
-            healed += self._look_at_tracking(state, lambda: commit.provenance, actions, transition.before)
+            healed += self._check_tracking(state, lambda: commit.provenance, actions, transition.before)
         for broken in self._broken_by(transition, live, again, restored, healed):
             self._open(broken, commit, actions)
         old = transition.before_files.keys() | again.keys()
@@ -205,7 +205,7 @@ class TransitionJudge:
         Only then is the older log read.
         """
         found = chain(
-            self._changes.look(transition),
+            self._changes.possible_findings(transition),
             on_transition.run(transition),
             check_commit(transition, ()),
             check_identity_values(transition, actions, are_new=True),
@@ -231,17 +231,17 @@ class TransitionJudge:
         """
         commit = transition.commit
         lines = actions if isinstance(actions, CommitLines) else None
-        judged = actions if lines is None else [action for _, action in lines.unmatched]
-        for finding in self.descriptions(judged, transition, old):
+        checked = actions if lines is None else [action for _, action in lines.unmatched]
+        for finding in self.descriptions(checked, transition, old):
             if finding.subject != "remove" or finding.path not in wrong:
-                self._open(Detected(finding), commit, actions)
+                self._open(DetectedViolation(finding), commit, actions)
         if lines is not None:
             self._fast_path.learn_lines(
                 lines, transition, lambda action: not any(self.descriptions([action], transition, ()))
             )
         overwritten = check_overwritten_partitions(transition, actions)
         for finding in (*check_identity_values(transition, actions, are_new=are_new), *overwritten):
-            self._open(Detected(finding, still_open_after(finding, transition)), commit, actions)
+            self._open(DetectedViolation(finding, still_open_after(finding, transition)), commit, actions)
 
     def _close_corrected(self, transition: Transition, actions: Sequence[Action]) -> None:
         """Close violations of an ``add`` action that a later ``add`` of its path no longer has.
@@ -266,48 +266,48 @@ class TransitionJudge:
         transition: Transition,
         live: Mapping[FileKey, LiveFile],
         again: Mapping[str, RowIds | None],
-        restored: Restored,
+        restored: RestoreResult,
         healed: Sequence[Violation],
-    ) -> Iterator[Detected]:
+    ) -> Iterator[DetectedViolation]:
         """Yield the violations of a commit one by one, as each check may depend on the violations that are open."""
         commit = transition.commit
         if commit.protocols or commit.metadata:
             written = self._files.written_under_damage
-            yield from self._changes.judge(transition, live, restored, healed, written=written)
+            yield from self._changes.check(transition, live, restored, healed, written=written)
             state = transition.after.with_files(live)
             for finding in self._tracking.check_enabling(transition, state):
-                yield Detected(finding)
+                yield DetectedViolation(finding)
         repaired = {violation.finding.path for violation in healed}
         for finding in (*on_commit.run(commit), *on_transition.run(transition)):
             if finding.code in _OF_EARLIER_FILES and finding.path in repaired:
                 continue
             if finding.code in _OF_VERSIONS:
                 finding = unless_restored(finding, restored)
-            yield Detected(finding, still_open_after(finding, transition))
+            yield DetectedViolation(finding, still_open_after(finding, transition))
         for finding in check_older_files(transition, live, self._log) if commit.domains else ():
-            yield Detected(finding, still_open_after(finding, transition))
+            yield DetectedViolation(finding, still_open_after(finding, transition))
         for finding in self._partitions.check(transition, live) if commit.removes else ():
-            yield Detected(finding)
+            yield DetectedViolation(finding)
         twice = self._files.live_twice(transition, live)
-        yield from map(Detected, check_live_vectors(twice))
+        yield from map(DetectedViolation, check_live_vectors(twice))
         for finding in check_paths(self._files.under_two_paths(transition, live)):
-            yield Detected(finding, still_open_after(finding, transition))
+            yield DetectedViolation(finding, still_open_after(finding, transition))
         for finding in check_vectors_left(transition, live) if commit.protocols else ():
-            yield Detected(finding, still_open_after(finding, transition))
+            yield DetectedViolation(finding, still_open_after(finding, transition))
         # Like a path that is added again, one that is live with another deletion vector needs no new row ids.
         yield from self._tracking.apply_commit(
             transition, {**again, **dict.fromkeys(file.path for file in twice)}, restored, healed
         )
 
-    def _look(
+    def _check_state(
         self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
         """Check a whole state. Return the open violations that it no longer has."""
         found = [self._placed(finding, where, actions) for finding in on_state.run(state)]
-        healed = self._violations.look(HEAD, state.version, found, before, state.metadata)
-        return healed + self._look_at_tracking(state, where, actions, before)
+        healed = self._violations.update(HEAD, state.version, found, before, state.metadata)
+        return healed + self._check_tracking(state, where, actions, before)
 
-    def _look_at_tracking(
+    def _check_tracking(
         self, state: TableState, where: Where, actions: Sequence[Action], before: TableState | None = None
     ) -> list[Violation]:
         found = self._tracking.observe_state(state)
@@ -318,9 +318,9 @@ class TransitionJudge:
             if broken.still_open is not None and not recalled:
                 self._violations.open(broken.finding, broken.still_open)
         seen = [broken.finding for broken in placed if broken.still_open is None]
-        return self._violations.look(TRACKING, state.version, seen, before, state.metadata)
+        return self._violations.update(TRACKING, state.version, seen, before, state.metadata)
 
-    def _open(self, broken: Detected, commit: Commit, actions: Sequence[Action]) -> None:
+    def _open(self, broken: DetectedViolation, commit: Commit, actions: Sequence[Action]) -> None:
         finding = self._placed(broken.finding, lambda: commit.provenance, actions)
         self._violations.open(finding, broken.still_open, broken.before)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import is_odd, plain_path
-from airflow_delta_provider.domain.delta.partial_files import Others
+from airflow_delta_provider.domain.delta.partial_files import UnlistedFiles
 
 #: Maximum number of files to save, about 28 MB as text. If a table has more, its files are read again.
 MOST = 2_000_000
@@ -27,7 +27,7 @@ _RECORD = _PATH + _DIGEST + _ROWS
 
 
 @dataclass(frozen=True)
-class KnownFiles:
+class FileRecords:
     """Live files, as records in ascending order.
 
     A digest covers the values of an ``add`` that a ``remove`` repeats: path, size, row ids, deletion vector.
@@ -38,18 +38,18 @@ class KnownFiles:
     def __len__(self) -> int:
         return len(self.records) // _RECORD
 
-    def and_also(self, files: Iterable[LiveFile]) -> KnownFiles | None:
+    def and_also(self, files: Iterable[LiveFile]) -> FileRecords | None:
         """Return these files and others; None if there are too many, or a number of rows is impossible."""
         try:
             found = sorted([*self._each(), *map(_record, files)])
         except OverflowError:
             return None
-        return KnownFiles(b"".join(found)) if len(found) <= MOST else None
+        return FileRecords(b"".join(found)) if len(found) <= MOST else None
 
-    def without(self, files: Iterable[LiveFile]) -> KnownFiles:
+    def without(self, files: Iterable[LiveFile]) -> FileRecords:
         """Return these files except some of them."""
         gone = set(map(_record, files))
-        return KnownFiles(b"".join(record for record in self._each() if record not in gone)) if gone else self
+        return FileRecords(b"".join(record for record in self._each() if record not in gone)) if gone else self
 
     def find(self, file: LiveFile) -> LiveFile | None:
         """Return a file with its number of rows; None unless exactly one live file has the same values.
@@ -98,7 +98,7 @@ class KnownFiles:
         return _big_endian(array(_FOUR_BYTES, bytes(content)))
 
     @classmethod
-    def from_json(cls, wire: str, number: int) -> KnownFiles:
+    def from_json(cls, wire: str, number: int) -> FileRecords:
         """Read the wire form.
 
         :param number: number of files
@@ -127,7 +127,7 @@ class KnownFiles:
         return cls(bytes(records))
 
 
-NO_FILES = KnownFiles(b"")
+NO_FILES = FileRecords(b"")
 
 
 def path_checksum(path: str) -> int:
@@ -168,7 +168,7 @@ class LiveCounts:
     :param others: further files
     """
 
-    def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...], others: Others | None = None) -> None:
+    def __init__(self, files: Iterable[LiveFile], bounds: tuple[int, ...], others: UnlistedFiles | None = None) -> None:
         self.bounds = bounds
         self.numbers = [0] * len(bounds)
         """Number of files per size bin."""
