@@ -12,17 +12,16 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.engine import profiles
+from airflow_delta_provider.domain.engine import profile
 from airflow_delta_provider.domain.engine.conditions import CLAUSE_NAMES, Behavior
-from airflow_delta_provider.domain.engine.profile import Basis, Profile, Release, Support, VersionScheme
-from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.profile import PROFILES, Basis, Profile, Release, Support, VersionScheme
 from scripts.measure_engines.comparison import RESULTS, measured_features, reads
 
 #: Version of the form. A change that breaks readers of the file increases the first number.
 FORM = "1.0"
 _FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 FACTS, SCHEMA = _FOLDER / "engine-facts.json", _FOLDER / "engine-facts.schema.json"
-_PROFILES = Path(profiles.__file__).with_name("profiles.json")
+_PROFILES = Path(profile.__file__).with_name("profiles.json")
 #: Objects without others in them: each is written on one line.
 _INNERMOST = re.compile(r"\{[^{}\[\]]*\}")
 _ANSWERS = {

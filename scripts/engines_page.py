@@ -9,13 +9,12 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.features.feature import Feature, FeatureKind
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.engine import profiles
-from airflow_delta_provider.domain.engine.profile import Profile, Release, Support
-from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine import profile
+from airflow_delta_provider.domain.engine.profile import PROFILES, Profile, Release, Support
 from airflow_delta_provider.domain.engine.statistics_use import ALL, STRUCT, TYPES, UNKNOWN, Reliance
 from scripts.measure_engines.comparison import measured_features
 
-_PROFILES = Path(profiles.__file__).with_name("profiles.json")
+_PROFILES = Path(profile.__file__).with_name("profiles.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "engines.md"
 _INTRODUCTION = """\
 # Engines

@@ -22,12 +22,13 @@ from airflow_delta_provider.domain.request.check_options import (
 )
 from airflow_delta_provider.domain.request.migration_options import (
     ApplyMigrationOptions,
+    ApplyRepairOptions,
     CheckDriftOptions,
     InitSpecOptions,
     PlanMigrationOptions,
+    PlanRepairOptions,
 )
 from airflow_delta_provider.domain.request.options import ColumnMappingUsageOptions, DetailOptions, Options
-from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions, PlanRepairOptions
 
 #: A plan that fits no table: nothing is repaired.
 _ANOTHER = {"digest": "0" * 64, "table_id": "another", "version": 0, "steps": [], "left_open": [], "table": ""}

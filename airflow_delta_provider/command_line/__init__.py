@@ -3,9 +3,9 @@
 - ``main.py`` finds the command, ``parser.py`` and ``arguments.py`` have its arguments, ``invocation.py`` adds the
   configuration file.
 - ``table_command.py`` runs a job on tables, ``engine.py`` chooses Spark or Python, ``output.py`` shows the report.
-- ``completion.py`` completes words in a shell.
 - ``demo.py`` has ``demo``.
-- ``show.py`` has ``show``, and ``check_files.py`` has ``check-files``.
+- ``completion.py`` completes words in a shell.
+- ``output.py`` also has ``show``, and ``check_files.py`` has ``check-files``.
 - ``rules.py`` has ``explain`` and ``rules``. They read ``rules.json``, which ``make docs`` writes.
 
 Imports ``domain`` and ``jobs``. Only ``engine.py`` imports ``jobs/spark``, and only ``warm_up.py`` the Airflow side;

@@ -102,7 +102,7 @@ def _folder(given: str | None) -> Path:
 
 def _audit(folder: Path) -> JobReport:
     """Audit the tables as a user would, write the page, and return the report."""
-    from airflow_delta_provider.command_line.show import run_show
+    from airflow_delta_provider.command_line.output import run_show
     from airflow_delta_provider.command_line.table_command import run_table_command
     from airflow_delta_provider.domain.request.kinds import KINDS
 

@@ -64,7 +64,7 @@ def _run(words: list[str], terminal: Terminal, *, as_jobs: bool) -> int:
 
         return run_demo(words[1:], terminal)
     if command in parser.REPORT_COMMANDS:
-        from airflow_delta_provider.command_line.show import run_show  # late: others need none of it
+        from airflow_delta_provider.command_line.output import run_show  # late: others need none of it
 
         return run_show(words[1:], terminal)
     if command in parser.FILE_COMMANDS:

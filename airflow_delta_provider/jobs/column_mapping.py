@@ -37,8 +37,8 @@ from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.report.answers import Usage
 from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.engines import RECENT
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog
-from airflow_delta_provider.jobs.delta.recent_writers import RECENT
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings

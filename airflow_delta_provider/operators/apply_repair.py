@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyRepairOptions
 from airflow_delta_provider.operators.apply_migration import report_without_job
 from airflow_delta_provider.operators.approve_migration import approver, check_not_rejected
 from airflow_delta_provider.operators.arguments import ChangeArguments

@@ -7,7 +7,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 from airflow_delta_provider.domain.report.report import JobReport
-from airflow_delta_provider.domain.request.repair_options import PlanRepairOptions
+from airflow_delta_provider.domain.request.migration_options import PlanRepairOptions
 from airflow_delta_provider.operators.arguments import Names, RepairLevel
 from airflow_delta_provider.operators.delta_task import DeltaReadOperator, ReadArguments
 

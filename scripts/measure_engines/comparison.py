@@ -16,8 +16,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Demands, assess, undecided_clauses
-from airflow_delta_provider.domain.engine.profile import Profile, Support
-from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.profile import PROFILES, Profile, Support
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
 RESULTS = Path(__file__).parent / "results.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.jobs.delta.engine_traits import stored_types
+from airflow_delta_provider.jobs.delta.engines import stored_types
 from airflow_delta_provider.jobs.delta.session import python_session
 from scripts.measure_engines.try_engine import comparable, condition
 

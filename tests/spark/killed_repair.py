@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyRepairOptions
 from airflow_delta_provider.jobs.changes.commit import LogStore
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession

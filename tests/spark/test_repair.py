@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.repair.plan import SET_ASIDE
 from airflow_delta_provider.domain.report.report import TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions, PlanRepairOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyRepairOptions, PlanRepairOptions
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession

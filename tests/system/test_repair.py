@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import PlanRepairOptions
+from airflow_delta_provider.domain.request.migration_options import PlanRepairOptions
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.process import silent
 from airflow_delta_provider.jobs.run.runner import run

@@ -5,7 +5,7 @@
 - ``enable_features.py``, ``drop_features.py``, ``widen_types.py``, ``usage_tracking.py``, ``alter_columns``,
   ``disable_mapping``: one kind of change each.
 - ``provider_commit.py``: the actions of commits that this provider writes itself.
-- ``expected_protocol.py``, ``preflight.py``, ``lockouts.py``: the protocol after a plan, and the engines it locks
+- ``preflight.py``, ``lockouts.py``: the protocol after a plan, and the engines it locks
   out.
 
 Imports ``request``, ``audit``, ``checks``, ``delta``, ``engine``, ``formats`` and ``report``; not ``rendering``.

@@ -25,8 +25,7 @@ from airflow_delta_provider.domain.checks.compatibility import (
 from airflow_delta_provider.domain.checks.rule import Prose, Rule
 from airflow_delta_provider.domain.engine.access import Access, Demands, Outcome, Reason, assess, outcome_of
 from airflow_delta_provider.domain.engine.fleet import Member, RecentWriter, RecentWriters, TableFleet
-from airflow_delta_provider.domain.engine.profile import Profile, Support
-from airflow_delta_provider.domain.engine.profiles import engine_of
+from airflow_delta_provider.domain.engine.profile import Profile, Support, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 from airflow_delta_provider.domain.report.answers import EngineOutcome, Probe
 from airflow_delta_provider.domain.report.report import Finding, Severity

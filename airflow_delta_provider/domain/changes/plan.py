@@ -19,7 +19,7 @@ from airflow_delta_provider.domain.delta.table_features import demands_of, manag
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.access import Access, known_lockouts, known_misreaders
-from airflow_delta_provider.domain.engine.profiles import release_with
+from airflow_delta_provider.domain.engine.profile import release_with
 from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.report.answers import PlanAnswer, PlanStep
 from airflow_delta_provider.domain.report.report import Finding

@@ -1,6 +1,6 @@
 """Capabilities of engine releases, and the setup of Spark sessions for them.
 
-- ``profiles.json``, ``profiles.py``, ``profile.py``: features that each release reads and writes, with a source.
+- ``profiles.json``, ``profile.py``: features that each release reads and writes, with a source.
 - ``statistics_use.py``: statistics of files on which releases rely; part of their profiles.
 - ``conditions.py``: cases in which a release behaves otherwise, as profiles state them; ``delta`` decides them.
 - ``fleet.py``: the engines that users declare; ``access.py``: a table's demands, compared with a release.

@@ -8,8 +8,7 @@ from enum import Enum
 from operator import methodcaller
 
 from airflow_delta_provider.domain.engine.conditions import Behavior, Clause, ClauseState, Traits
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, Profile, Release, Support
-from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, PROFILES, Profile, Release, Support, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
 _NOT_AROUND = "no release around this one is known"

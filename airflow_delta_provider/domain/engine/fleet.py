@@ -13,8 +13,15 @@ from datetime import date
 from typing import Any
 
 from airflow_delta_provider.domain.engine.access import Demands
-from airflow_delta_provider.domain.engine.profile import FleetError, Profile, VersionScheme, mapping_of, read_profile
-from airflow_delta_provider.domain.engine.profiles import PROFILES, profile_named
+from airflow_delta_provider.domain.engine.profile import (
+    PROFILES,
+    FleetError,
+    Profile,
+    VersionScheme,
+    mapping_of,
+    profile_named,
+    read_profile,
+)
 from airflow_delta_provider.domain.engine.statistics_use import Reliance
 from airflow_delta_provider.domain.text import did_you_mean
 

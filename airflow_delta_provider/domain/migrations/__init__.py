@@ -2,8 +2,7 @@
 
 - ``planner.py``: plans the parts of a migration in order; ``parts.py``: columns, metadata, features, rows.
 - ``difference.py``: differences between spec and table; ``drift.py``: findings about them, and their commits.
-- ``expectations.py``: declared freshness and number of rows, which no plan reaches.
-- ``plan.py``: the plan, its digest and its approval; ``draft.py``: the table while it is planned.
+- ``plan.py``: the plan, its digest and its approval; the table while it is planned.
 - ``casting.py``, ``disproof.py``: casts, and steps that statistics disprove.
 
 The top of ``domain``: it may import all other folders. ``jobs/migrations`` and ``jobs/changes`` import it, and for

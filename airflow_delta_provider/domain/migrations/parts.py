@@ -66,7 +66,7 @@ from airflow_delta_provider.domain.migrations.difference import (
     old_constraints,
     old_properties,
 )
-from airflow_delta_provider.domain.migrations.draft import MigrationDraft
+from airflow_delta_provider.domain.migrations.plan import MigrationDraft
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions, EnableFeatureOptions
 from airflow_delta_provider.domain.request.option import option

@@ -1,4 +1,7 @@
-"""The plan of a migration: the steps that bring a table to its spec, and their effects downstream."""
+"""The plan of a migration: the steps that bring a table to its spec, and their effects downstream.
+
+``MigrationDraft`` is the table while its migration is planned.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes import steps
+from airflow_delta_provider.domain.changes.drop_features import DropSurvey
+from airflow_delta_provider.domain.changes.plan import Draft, Plan
 from airflow_delta_provider.domain.changes.steps import (
     InOneCommit,
     Parts,
@@ -18,16 +23,21 @@ from airflow_delta_provider.domain.changes.steps import (
     each_step,
     earlier_path,
 )
+from airflow_delta_provider.domain.changes.widen_types import widening_preparation
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.migrations.planned import STREAM_BREAKS, STREAMS_OVERWRITTEN, STREAMS_RESTART
 from airflow_delta_provider.domain.checks.rule import Prose
-from airflow_delta_provider.domain.delta.data_type import lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import lowered, parse_type, path_text
+from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.migrations.casting import declared_lines, diff
+from airflow_delta_provider.domain.migrations.difference import column_changes, is_partitioned_otherwise
 from airflow_delta_provider.domain.report.answers import PlanAnswer, PlanStep
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec, View
+from airflow_delta_provider.domain.table_name import TableName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,3 +324,58 @@ _COSTS_IN_TEXT = re.compile(r"(?:1 data file|[\d,]+ data files) \([\d.]+ \w+\)| 
 def _said(step: Mapping[str, Any]) -> tuple[str, str]:
     """Return the explanation and SQL of a step, without its costs."""
     return _COSTS_IN_TEXT.sub("", str(step.get("explanation"))), str(step.get("sql"))
+
+
+class MigrationDraft(Draft):
+    """Follows the table through its steps, and collects the evidence that the plan rests on.
+
+    :param survey: costs of dropping features
+    """
+
+    def __init__(
+        self, table: TableName, spec: TableSpec, state: TableState, engine: Engine, survey: DropSurvey
+    ) -> None:
+        super().__init__(table, state, engine)
+        self.spec = spec
+        self.survey = survey
+        self.columns = column_changes(state.metadata.schema, spec)
+        self._cast_where_rows_are_rewritten()
+        self.refusals += self.columns.refusals
+        self._wants_files = False
+
+    def _cast_where_rows_are_rewritten(self) -> None:
+        """Turn widenings into casts if the rows are rewritten anyway.
+
+        New files then have the wider types, and the table needs no type widening.
+        """
+        changes = self.columns
+        has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
+        renamed = Metadata.from_json(steps.RenameColumns(tuple(changes.renames)).edited(self.state.metadata.to_json()))
+        if changes.casts or has_to_rewrite or is_partitioned_otherwise(renamed, self.spec):
+            changes.casts += [steps.Cast(w.parts, w.old, w.new) for w in changes.widenings]
+            changes.widenings.clear()
+
+    def _can_widen(self, change: steps.ColumnType) -> bool:
+        old, new = parse_type(change.old), parse_type(change.new)
+        _, needed = widening_preparation([new], self.state, self.engine)
+        return self.engine.widens(str(old), str(new)) and all(map(self.engine.knows, needed))
+
+    @property
+    def wants_files(self) -> bool:
+        """True if planning in full needs the live files and they were not read yet."""
+        return self._wants_files and self.before.files is None
+
+    def take(self, *planned: Step) -> None:
+        """Add steps, and continue with the table after them."""
+        super().take(*planned)
+        for step in planned:
+            wire = step.edited(self.state.metadata.to_json())
+            self.state = replace(self.state, metadata=Metadata.from_json(wire))
+
+    def files(self) -> Sequence[LiveFile]:
+        """Return the live files of the table; empty if they were not read yet.
+
+        Records that the plan needs them.
+        """
+        self._wants_files = True
+        return list(self.before.live_files)

@@ -21,7 +21,6 @@ from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.spark_library import Engine
-from airflow_delta_provider.domain.migrations.draft import MigrationDraft
 from airflow_delta_provider.domain.migrations.parts import (
     add_constraints,
     change_columns,
@@ -34,7 +33,7 @@ from airflow_delta_provider.domain.migrations.parts import (
     rewrite,
     set_properties,
 )
-from airflow_delta_provider.domain.migrations.plan import MigrationPlan
+from airflow_delta_provider.domain.migrations.plan import MigrationDraft, MigrationPlan
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.table_name import TableName

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.formats.avro.file import Codec
-from airflow_delta_provider.domain.formats.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.schema import Column, Row
 from airflow_delta_provider.domain.formats.roaring import BeyondLimitError, BrokenBitmapError, read_array, read_bitmap
 from airflow_delta_provider.domain.paimon.manifest import FileKind, kind_of, read_entries
 from airflow_delta_provider.domain.paimon.schema import LargeFileError, PaimonFormatError

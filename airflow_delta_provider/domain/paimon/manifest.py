@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.formats.avro.file import Codec, read_rows
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
-from airflow_delta_provider.domain.formats.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.schema import Column, Row
 from airflow_delta_provider.domain.paimon.schema import LargeFileError, PaimonFormatError
 
 T = TypeVar("T")

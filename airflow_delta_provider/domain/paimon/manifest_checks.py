@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks import paimon_metadata as rules
 from airflow_delta_provider.domain.formats.avro.file import Codec
-from airflow_delta_provider.domain.formats.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.schema import Column, Row
 from airflow_delta_provider.domain.paimon.binary_row import read_partition
 from airflow_delta_provider.domain.paimon.layout import manifest_path
 from airflow_delta_provider.domain.paimon.live_files import LiveFiles

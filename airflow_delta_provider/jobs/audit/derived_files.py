@@ -14,9 +14,13 @@ from airflow_delta_provider.domain.audit.fast_path.routine_commits import Routin
 from airflow_delta_provider.domain.audit.history import HistoryAudit
 from airflow_delta_provider.domain.audit.past import find_version_range
 from airflow_delta_provider.domain.audit.saved_state import HistoryFacts
-from airflow_delta_provider.domain.checks.log.checkpoints import CheckpointForm, check_comparison, incomplete_checkpoint
+from airflow_delta_provider.domain.checks.log.checkpoints import (
+    CheckpointForm,
+    check_compaction,
+    check_comparison,
+    incomplete_checkpoint,
+)
 from airflow_delta_provider.domain.checks.log.checksums import Version, check_checksum, check_pointer
-from airflow_delta_provider.domain.checks.log.compaction import check_compaction
 from airflow_delta_provider.domain.checks.log.files import (
     DAMAGED_CHECKPOINT,
     UNREAD,

@@ -332,7 +332,7 @@ class ProtocolAudit:
         if options.fleet is None or (options.rules and SILENT_WRONG_RESULTS.code not in options.rules):
             return kept
         # Imported late: most audits know no engines.
-        from airflow_delta_provider.jobs.delta.engine_traits import misreads_of
+        from airflow_delta_provider.jobs.delta.engines import misreads_of
 
         fleet = fleet_of(options.fleet, self._table.name, self._table.location)
         files = self._session.data_files(self._table.location)

@@ -12,8 +12,8 @@ from airflow_delta_provider.domain.changes.alter_columns.plan import plan_alteri
 from airflow_delta_provider.domain.changes.alter_columns.resolution import needs_past_columns, resolve
 from airflow_delta_provider.domain.changes.drop_features import DropSurvey, features_of, plan_drop, verify_dropped
 from airflow_delta_provider.domain.changes.enable_features import plan_enabling, verify_enabled
-from airflow_delta_provider.domain.changes.expected_protocol import one_at_a_time, proposed_metadata
 from airflow_delta_provider.domain.changes.plan import Planned
+from airflow_delta_provider.domain.changes.preflight import one_at_a_time, proposed_metadata
 from airflow_delta_provider.domain.changes.schema import PastColumns
 from airflow_delta_provider.domain.changes.steps import Step
 from airflow_delta_provider.domain.changes.widen_types import Widening, plan_widening, resolve_widenings, verify_widened

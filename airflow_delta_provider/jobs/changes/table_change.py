@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from airflow_delta_provider.domain.changes.expected_protocol import with_expected_protocol
 from airflow_delta_provider.domain.changes.plan import Plan, left_behind
-from airflow_delta_provider.domain.changes.preflight import CheckedPlan, with_lockouts
+from airflow_delta_provider.domain.changes.preflight import CheckedPlan, with_expected_protocol, with_lockouts
 from airflow_delta_provider.domain.changes.steps import RewriteTable, Step
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.registry import rule_of

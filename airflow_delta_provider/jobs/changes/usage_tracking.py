@@ -44,7 +44,7 @@ from airflow_delta_provider.jobs.changes.disable_mapping import DisablingMapping
 from airflow_delta_provider.jobs.changes.planned_change import earlier_commits, is_own
 from airflow_delta_provider.jobs.changes.sql_changes import AlterColumns, EnableFeatures
 from airflow_delta_provider.jobs.column_mapping import find_foreign_columns, read_past_columns
-from airflow_delta_provider.jobs.delta.recent_writers import recent_writers
+from airflow_delta_provider.jobs.delta.engines import recent_writers
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession

@@ -3,7 +3,7 @@
 - ``session.py``: ``DeltaSession``, which opens tables by their location; ``python_session`` makes one without Spark.
 - ``table_log.py``, ``kept_log.py``: a log as values, and lookups in the commits that are kept.
 - ``checkpoint_files.py``, ``arrow_checkpoint.py``, ``python_checkpoint.py``: Parquet checkpoints, by several readers.
-- ``recent_writers.py``, ``engine_traits.py``: the engines that wrote lately; files, read for conditions of engines.
+- ``engines.py``: the engines that wrote lately; files, read for conditions of engines.
 - ``findings_writer.py``: appends findings to a table by the package ``deltalake``.
 
 Imports ``jobs/tables``, ``jobs/storage``, ``jobs/process.py`` and ``domain``; no Spark. ``jobs/paimon`` must not

@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.formats.parquet.thrift import (
     UnsupportedError,
 )
 from airflow_delta_provider.jobs.delta.arrow_checkpoint import with_counts
-from airflow_delta_provider.jobs.tables.page_codecs import PACKAGES, codecs_of_packages
+from airflow_delta_provider.jobs.tables.codecs import PACKAGES, page_codecs_of_packages
 
 _COUNT = "numRecords"
 _PARSED = (PARTITION_VALUES, STATISTICS)
@@ -93,7 +93,7 @@ def _opened(
     content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget | None
 ) -> tuple[ParquetFile, list[Field]]:
     """Return a file, and the wanted parts of its columns."""
-    file = ParquetFile(content, {**STANDARD_CODECS, **codecs_of_packages()}, budget)
+    file = ParquetFile(content, {**STANDARD_CODECS, **page_codecs_of_packages()}, budget)
     return file, [_wanted(column, fields) for column in file.fields if kinds is None or column.name in kinds]
 
 

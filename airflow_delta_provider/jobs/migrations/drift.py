@@ -39,8 +39,13 @@ from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.engine.access import Access, Demands, known_lockouts, known_misreaders
 from airflow_delta_provider.domain.engine.fleet import RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.secret_settings import excerpt
-from airflow_delta_provider.domain.migrations.drift import DriftHistory, differences
-from airflow_delta_provider.domain.migrations.expectations import DataCommit, check_freshness, check_rows
+from airflow_delta_provider.domain.migrations.drift import (
+    DataCommit,
+    DriftHistory,
+    check_freshness,
+    check_rows,
+    differences,
+)
 from airflow_delta_provider.domain.report.answers import Evidence, LockedOutEngines, LoggedWriter, Probe
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.change_options import WidenTypesOptions
@@ -51,8 +56,7 @@ from airflow_delta_provider.domain.spec.policy import Policy
 from airflow_delta_provider.domain.spec.problem import SpecError
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import describe
-from airflow_delta_provider.jobs.delta.engine_traits import decisions_about_files
-from airflow_delta_provider.jobs.delta.recent_writers import writers_within
+from airflow_delta_provider.jobs.delta.engines import decisions_about_files, writers_within
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.planning import completed

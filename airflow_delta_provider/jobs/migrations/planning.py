@@ -44,8 +44,7 @@ from airflow_delta_provider.domain.request.migration_options import JudgesPlans,
 from airflow_delta_provider.domain.spec.policy import Policy, why_ask
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import with_columns_of
-from airflow_delta_provider.jobs.delta.engine_traits import decisions_about_files
-from airflow_delta_provider.jobs.delta.recent_writers import writers_within
+from airflow_delta_provider.jobs.delta.engines import decisions_about_files, writers_within
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings

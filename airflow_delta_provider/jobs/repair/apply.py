@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.repair.plan import SET_ASIDE, RepairPlan, une
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import ApplyRepairOptions
+from airflow_delta_provider.domain.request.migration_options import ApplyRepairOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.changes.commit import LogStore, PutIfAbsent, refuse_unsafe_store
 from airflow_delta_provider.jobs.changes.planned_change import is_own

@@ -47,7 +47,7 @@ from airflow_delta_provider.domain.report.answers import RightColumn, RightStati
 from airflow_delta_provider.domain.report.report import Finding, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
-from airflow_delta_provider.domain.request.repair_options import PlanRepairOptions
+from airflow_delta_provider.domain.request.migration_options import PlanRepairOptions
 from airflow_delta_provider.jobs.audit.protocol_audit import ProtocolAudit
 from airflow_delta_provider.jobs.audit.range_audit import RangeAudit, run_audit
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable

@@ -1,8 +1,8 @@
 """From a request to its report: the kinds of job and the runner.
 
 - ``runner.py``: runs a request table by table, and turns errors into reports; ``tables.py``: patterns of paths.
-- ``findings_recorder.py``: appends the findings of a run to a table; its writers are ``jobs/delta/findings_writer.py``
-  and, with Spark, ``jobs/changes/findings_writer.py``.
+  ``FindingsRecorder`` appends the findings of a run to a table; its writers are ``jobs/delta/findings_writer.py`` and,
+  with Spark, ``jobs/changes/findings_writer.py``.
 - ``submitted.py``: the entry point under spark-submit. ``warm_up.py``: loads all code that jobs use.
 - ``table_detail.py``: the kind ``detail``, a small job without a folder of its own.
 

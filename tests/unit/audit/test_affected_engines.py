@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.profile import PROFILES
 from airflow_delta_provider.domain.engine.statistics_use import Reliance, StatisticsUse
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.report.report import Finding, Status, TableReport

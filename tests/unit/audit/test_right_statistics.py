@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from airflow_delta_provider.domain.checks.data_files.right_statistics import Repairs
+from airflow_delta_provider.domain.checks.data_files.statistics import Repairs
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.answers import RightColumn
 from airflow_delta_provider.domain.report.report import TableReport

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from airflow_delta_provider.domain.changes.expected_protocol import (
+from airflow_delta_provider.domain.changes.plan import Plan
+from airflow_delta_provider.domain.changes.preflight import (
     one_at_a_time,
     proposed_metadata,
     with_expected_protocol,
 )
-from airflow_delta_provider.domain.changes.plan import Plan
 from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     ClusterBy,

@@ -37,7 +37,7 @@ from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import CreateTableOptions, EnableFeatureOptions
 from airflow_delta_provider.jobs.changes.commit import DirectCommit
 from airflow_delta_provider.jobs.column_mapping import read_past_columns
-from airflow_delta_provider.jobs.delta.recent_writers import recent_writers
+from airflow_delta_provider.jobs.delta.engines import recent_writers
 from tests.unit.local_table import LocalStore, OnDisk
 from tests.unit.log_builder import TIMESTAMPS, Table, audited, body
 from tests.unit.mapped_tables import ID, MAX, MODE, NAME, fields_of

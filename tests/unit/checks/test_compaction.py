@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_delta_provider.domain.checks.log.compaction import check_compaction
+from airflow_delta_provider.domain.checks.log.checkpoints import check_compaction
 from airflow_delta_provider.domain.delta.log_files import (
     CompactionFile,
     checkpoint_versions,

@@ -140,7 +140,7 @@ def test_checkpoint_that_is_damaged_is_so_whoever_reads_it(tmp_path, reader, by_
 
 @readers
 def test_checkpoint_that_no_reader_can_read_is_not_called_damaged(tmp_path, reader, by_pyarrow, monkeypatch):
-    monkeypatch.setattr(python_checkpoint, "codecs_of_packages", dict)
+    monkeypatch.setattr(python_checkpoint, "page_codecs_of_packages", dict)
     monkeypatch.setattr(arrow_checkpoint, "batches", _refusing)
     reader(by_pyarrow)
     packed = rewritten(compression="brotli", use_dictionary=False)

@@ -159,7 +159,7 @@ def test_kind_that_is_no_struct_is_damage():
 
 @pytest.mark.parametrize(("codec", "package"), [("brotli", "brotli"), ("zstd", "zstandard")])
 def test_package_that_is_needed_is_named(codec, package, monkeypatch):
-    monkeypatch.setattr(python_checkpoint, "codecs_of_packages", dict)
+    monkeypatch.setattr(python_checkpoint, "page_codecs_of_packages", dict)
     content = written(pq.read_table(io.BytesIO(as_parquet(ACTIONS))), compression=codec)
 
     with pytest.raises(python_checkpoint.UnreadFileError, match="compressed with") as error:

@@ -13,8 +13,7 @@ from airflow_delta_provider.domain.delta.features.registry import feature_meant_
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, Basis, Support, VersionScheme
-from airflow_delta_provider.domain.engine.profiles import PROFILES, engine_of
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, PROFILES, Basis, Support, VersionScheme, engine_of
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from airflow_delta_provider.domain.formats import budget
 from airflow_delta_provider.domain.formats.avro.file import MOST_BYTES, read_rows
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError
-from airflow_delta_provider.domain.formats.avro.projection import Column, Row
+from airflow_delta_provider.domain.formats.avro.schema import Column, Row
 from tests.tables.avro_files import CODECS as CODEC_NAMES
 from tests.tables.avro_files import avro_file, recompressed
 from tests.tables.paimon.archive import table_of

@@ -12,8 +12,8 @@ import pytest
 
 from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS, decompress
 from airflow_delta_provider.domain.formats.parquet.thrift import MissingCodecError, ParquetError
-from airflow_delta_provider.jobs.tables import page_codecs
-from airflow_delta_provider.jobs.tables.page_codecs import codecs_of_packages
+from airflow_delta_provider.jobs.tables import codecs
+from airflow_delta_provider.jobs.tables.codecs import page_codecs_of_packages
 
 CONTENT = random.Random(5).randbytes(2000) * 5 + b"a" * 300_000
 
@@ -47,7 +47,7 @@ each_page = pytest.mark.parametrize(("name", "page"), EACH, ids=[f"{name} {len(p
 
 
 def read(name: str, page: bytes, size: int = len(CONTENT)) -> bytes:
-    return decompress(NAMES.index(name), bytes(page), size, {**STANDARD_CODECS, **codecs_of_packages()})
+    return decompress(NAMES.index(name), bytes(page), size, {**STANDARD_CODECS, **page_codecs_of_packages()})
 
 
 @each_page
@@ -82,7 +82,7 @@ def test_few_bytes_that_stand_for_many_are_not_made(name):
 
 
 def test_pyarrow_reads_plain_blocks_of_lz4():
-    codec = page_codecs._lz4_by_pyarrow()
+    codec = codecs._lz4_by_pyarrow()
     for page in PAGES["LZ4_RAW"]:
         assert codec(bytes(page), len(CONTENT)) == CONTENT
         with pytest.raises(ParquetError):
@@ -110,7 +110,7 @@ def test_older_releases_of_brotli_do_as_well(monkeypatch):
 
     brotli_decompressor = brotli.Decompressor
     monkeypatch.setattr(brotli, "Decompressor", Decompressor)
-    codec = page_codecs._brotli()
+    codec = codecs._brotli()
     (page,) = PAGES["BROTLI"]
 
     assert codec(page, len(CONTENT)) == CONTENT

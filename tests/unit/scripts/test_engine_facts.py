@@ -7,8 +7,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 
-from airflow_delta_provider.domain.engine.profile import Support
-from airflow_delta_provider.domain.engine.profiles import PROFILES
+from airflow_delta_provider.domain.engine.profile import PROFILES, Support
 from scripts.engine_facts import render, render_schema
 
 FACTS, SCHEMA = json.loads(render()), json.loads(render_schema())

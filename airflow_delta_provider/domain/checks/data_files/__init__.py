@@ -1,9 +1,8 @@
 """``DF``: data files and deletion vectors that do not match the log.
 
 - ``files.py``: single files, deletion vectors, rewritten rows, conditions that rows break.
-- ``statistics.py``, ``file_comparison.py``: bounds and null counts in the log, compared with footers and rows;
-  ``stored_bounds.py``, ``stored_columns.py``: the values and columns that they compare;
-  ``right_statistics.py``: right values for a repair.
+- ``statistics.py``, ``file_comparison.py``: bounds and null counts in the log, compared with footers and rows, and
+  the right values for a repair; ``stored_bounds.py``, ``stored_columns.py``: the values and columns that they compare.
 - ``schema.py``, ``schema_walk.py``, ``stored_types.py``: schemas from footers, compared with the table's.
 
 Imports ``rule`` and ``check`` of ``checks``, the families ``column_mapping``, ``protocol`` and ``type_widening``,

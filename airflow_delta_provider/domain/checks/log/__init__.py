@@ -2,13 +2,13 @@
 
 - ``files.py``: names of files, damaged commits, files that are live twice.
 - ``history.py``: the part of the log that is kept, gaps, the part that an audit covered.
-- ``checkpoints.py``, ``checksums.py``, ``compaction.py``: files derived from commits, compared with the commits.
+- ``checkpoints.py``, ``checksums.py``: checkpoints, log compaction files and checksums, compared with the commits.
 
 Imports ``rule`` and ``check`` of ``checks``, one module of ``protocol``, ``domain/delta``, ``formats`` and
 ``report``. ``domain/audit``, the family ``row_tracking`` and ``jobs`` import it.
 
 - A new rule about names or gaps: copy ``MALFORMED_NAME`` with ``check_names`` in ``files.py``.
-- A new rule about a derived file: copy ``CONTRADICTING_COMPACTION`` in ``compaction.py``; the file is read by
+- A new rule about a derived file: copy ``CONTRADICTING_COMPACTION`` in ``checkpoints.py``; the file is read by
   ``jobs/audit/derived_files.py``.
 """
 

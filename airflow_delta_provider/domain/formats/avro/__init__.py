@@ -1,7 +1,7 @@
 """Avro object container files (Apache Avro 1.12, Specification).
 
 - ``file.py``: whole files to rows, many at once; blocks and their codecs.
-- ``schema.py``: a schema, compiled to functions; ``projection.py``: reads some columns and skips the others.
+- ``schema.py``: a schema, compiled to functions that read some columns and skip the others.
 - ``primitives.py``: the encoding of single values.
 
 Imports ``domain/errors.py``, and ``budget`` of ``formats``. ``domain/paimon``, whose manifests are Avro, and ``jobs``

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.avro.primitives import AvroError, LargeAvroError, read_bytes, read_long
-from airflow_delta_provider.domain.formats.avro.projection import Column, Row, RowReader, row_reader
-from airflow_delta_provider.domain.formats.avro.schema import compile_schema
+from airflow_delta_provider.domain.formats.avro.schema import Column, Row, RowReader, compile_schema, row_reader
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
 
 
