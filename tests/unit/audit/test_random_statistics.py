@@ -206,7 +206,8 @@ def test_footer_statistics_of_odd_forms_are_findings_or_not_compared() -> None:
         if chance.random() < 0.1:
             groups.pop()
         odd = writer._replace(
-            ordered=writer.ordered[: chance.randrange(9)], created_by=chance.choice(["", "parquet-rs version 52."])
+            in_type_order=writer.in_type_order[: chance.randrange(9)],
+            created_by=chance.choice(["", "parquet-rs version 52."]),
         )
         object.__setattr__(footer, "statistics", lambda: (groups, chance.choice([odd, writer])))  # noqa: B023
         check(footer, {of: of for of in TYPES}, stats, 9)

@@ -11,8 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from airflow_delta_provider.domain.formats.parquet.chunk_shapes import shape_of
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, parse_footer
-from airflow_delta_provider.domain.formats.parquet.statistics import Writer, encoded_path
+from airflow_delta_provider.domain.formats.parquet.statistics import (
+    ChunkStatistics,
+    ShapeCache,
+    Writer,
+    encoded_path,
+    read_row_groups,
+)
 
 WORDS = ["a", "bb" * 30, "é", "", "z" * 200]
 
@@ -46,7 +53,7 @@ def test_patterns_read_the_same_as_thrift_and_pyarrow(options):
         found, writer = like.statistics()
         assert (found, writer) == parse_footer(content).statistics()
         assert writer.created_by.startswith("parquet-cpp-arrow")
-        assert all(writer.ordered)
+        assert all(writer.in_type_order)
         metadata = pq.ParquetFile(io.BytesIO(content)).metadata
         for number, group in enumerate(found):
             for ordinal, chunk in enumerate(group.chunks):
@@ -101,7 +108,7 @@ def test_row_groups_of_known_shapes_are_read_as_thrift_even_if_bytes_change(size
         like = parse_footer(content, like)
         assert like.statistics() == parse_footer(content).statistics()
     assert like is not None
-    assert like._forms.of_groups
+    assert like._shapes.of_groups
     sound = [text_tail(chance, size) for _ in range(20)]
     for _ in range(600):
         changed = bytearray(chance.choice(sound))
@@ -118,7 +125,7 @@ def test_damaged_footers_are_read_the_same_by_patterns_and_by_thrift():
         like = parse_footer(sound, like)
         like.statistics()
     assert like is not None
-    assert like._forms.of_groups
+    assert like._shapes.of_groups
     for _ in range(1500):
         content = bytearray(sound)
         start = len(content) - int.from_bytes(content[-8:-4], "little") - 8
@@ -128,7 +135,7 @@ def test_damaged_footers_are_read_the_same_by_patterns_and_by_thrift():
 
 
 @pytest.mark.parametrize(
-    ("created_by", "bytes_are_sound", "strings_are_whole", "omits_zero"),
+    ("created_by", "binaries_are_reliable", "truncation_is_marked", "omits_zero"),
     [
         ("parquet-mr version 1.13.1 (build db4183109d5b734ec5930d870cdae161e408ddba)", True, True, False),
         ("parquet-mr version 1.7.0 (build 1)", False, False, False),
@@ -146,7 +153,44 @@ def test_damaged_footers_are_read_the_same_by_patterns_and_by_thrift():
         ("", False, False, False),
     ],
 )
-def test_writers_are_trusted_as_readers_do(created_by, bytes_are_sound, strings_are_whole, omits_zero):
+def test_writers_are_trusted_as_readers_do(created_by, binaries_are_reliable, truncation_is_marked, omits_zero):
     writer = Writer(created_by, (), {})
-    assert (writer.has_sound_bytes, writer.keeps_strings_whole) == (bytes_are_sound, strings_are_whole)
+    assert writer.has_reliable_binary_bounds is binaries_are_reliable
+    assert writer.marks_truncated_strings is truncation_is_marked
     assert writer.omits_zero is omits_zero
+
+
+@pytest.mark.parametrize(
+    ("version", "is_proleptic"),
+    [(b"2.4.8", False), (b"3.0.0", True), (b"4.1.0-SNAPSHOT", True), (b"10.0.1", True), (b"", False), (b"x", False)],
+)
+def test_calendar_of_old_dates_follows_from_the_major_version_of_spark(version, is_proleptic):
+    created_by = "parquet-mr version 1.13.1 (build 1)"
+    assert Writer(created_by, (), {b"org.apache.spark.version": version}).uses_proleptic_calendar is is_proleptic
+    legacy = {b"org.apache.spark.version": version, b"org.apache.spark.legacyDateTime": b""}
+    assert not Writer(created_by, (), legacy).uses_proleptic_calendar
+    assert not Writer(created_by, (), {}).uses_proleptic_calendar
+
+
+@pytest.mark.parametrize(
+    ("statistics", "minimum", "maximum", "is_deprecated"),
+    [
+        (b"\x28\x00", b"", None, True),
+        (b"\x18\x00", None, b"", True),
+        (b"\x68\x00", b"", None, False),
+        (b"\x58\x00", None, b"", False),
+        (b"\x18\x01z\x18\x00\x48\x00", b"", None, False),
+        (b"", None, None, False),
+    ],
+    ids=["old minimum", "old maximum", "minimum", "maximum", "minimum beside old bounds", "none"],
+)
+def test_empty_bounds_are_bounds(statistics, minimum, maximum, is_deprecated):
+    # ColumnChunk {3: ColumnMetaData {1: BYTE_ARRAY, 3: ["c"], 5: 3, 12: statistics}}
+    chunk = b"\x3c\x15\x0c\x29\x18\x01c\x26\x06\x7c" + statistics + b"\x00\x00\x00"
+    (group,), end = read_row_groups(b"\x1c\x19\x1c" + chunk + b"\x00", 0, ShapeCache())
+    assert end == len(chunk) + 4
+    assert group.chunks == [ChunkStatistics(b"\x18\x01c", 3, None, minimum, maximum, True, is_deprecated)]
+    shape = shape_of([chunk])
+    assert shape is not None
+    values, _ = shape.read(chunk, 0)
+    assert (values[3:], shape.are_deprecated) == ((minimum, maximum), (is_deprecated,))

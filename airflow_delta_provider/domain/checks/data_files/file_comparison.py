@@ -277,12 +277,12 @@ class StatisticsCheck:
                 raise NotComparedError(TIGHT)
 
     def check_calendar(self, kind: BoundKind, earliest: Any, stored: StoredBounds) -> None:
-        """Check that dates and timestamps since ``earliest`` are in today's calendar.
+        """Check that dates and timestamps from ``earliest`` on are in the proleptic Gregorian calendar.
 
         :raises NotComparedError: if they may not be
         """
-        if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_one_calendar:
-            if not self._writer.names_calendar:
+        if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_proleptic_calendar:
+            if not self._writer.records_spark_version:
                 raise NotComparedError(UNKNOWN_CALENDAR)
             if stored.groups is not None:
                 raise NotComparedError(CALENDAR)
@@ -292,10 +292,12 @@ class StatisticsCheck:
 
         :raises NotComparedError: if readers do not trust them, or there are none
         """
-        ordered, writer = self._writer.ordered, self._writer
+        writer, in_order = self._writer, self._writer.in_type_order
         assert leaf.ordinal is not None
-        is_ordered = leaf.ordinal < len(ordered) and ordered[leaf.ordinal]
-        if kind.is_bytes and not (writer.keeps_strings_whole if kind.is_text else writer.has_sound_bytes):
+        is_ordered = leaf.ordinal < len(in_order) and in_order[leaf.ordinal]
+        if kind.is_bytes and not (
+            writer.marks_truncated_strings if kind.is_text else writer.has_reliable_binary_bounds
+        ):
             raise NotComparedError(UNTRUSTED)
         lows: list[Any] = []
         highs: list[Any] = []

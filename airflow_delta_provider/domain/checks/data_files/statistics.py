@@ -338,8 +338,9 @@ class FileStatistics:
     def _is_trusted(self, writer: Writer) -> bool:
         """Return True if all statistics of a writer are trusted."""
         if writer is not self._trusted[0]:
-            is_trusted = all(writer.ordered) and writer.keeps_strings_whole and writer.uses_one_calendar
-            self._trusted = writer, is_trusted and bool(writer.ordered)
+            are_ordered = len(writer.in_type_order) > 0 and all(writer.in_type_order)
+            is_trusted = are_ordered and writer.marks_truncated_strings and writer.uses_proleptic_calendar
+            self._trusted = writer, is_trusted
         return self._trusted[1]
 
 

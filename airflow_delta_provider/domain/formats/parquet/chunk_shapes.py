@@ -1,9 +1,9 @@
-r"""Shapes of column chunks in footers: patterns that read the next chunks of a known form in a few steps.
+r"""Shapes of column chunks in footers: regular expressions that read chunks of the same shape in a few steps.
 
-A writer repeats the form of a row group's metadata: the same fields, with other numbers and bounds. From the bytes of
-column chunks, :func:`shape_of` makes regular expressions for chunks of the same form, which are some ten times as fast
-as reading Thrift. Bounds of strings have any length: a pattern ends before each, and the next one begins after it.
-Chunks of another form do not match, and are read as Thrift.
+A writer repeats the metadata of a row group: the same fields, with other numbers and bounds. From the bytes of
+column chunks, :func:`shape_of` makes regular expressions for chunks with the same fields, which are some ten times as
+fast as reading Thrift. Bounds of strings have any length: a pattern ends before each, and the next one begins after it.
+Chunks of another shape do not match, and are read as Thrift.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _MOST_LEVELS, _MOST_BYTES = 8, 4096
 
 
 class Shape:
-    """The form of one or more consecutive column chunks.
+    """The shape of one or more consecutive column chunks.
 
-    :param chunks: their forms
+    :param chunks: the shape of each
     :param head: bytes before them
     :param end: pattern for the bytes after them
     """
@@ -69,12 +69,12 @@ class Shape:
         self._first, *self._rest = [_compiled(text).match for text in texts]
         self._picked = itemgetter(*chain.from_iterable(zip(*places)))
         self.are_exact = tuple(chunk.is_exact for chunk in chunks)
-        """For each chunk, False if a bound is recorded as no value of the column."""
+        """For each chunk, False if the file says that a bound is not a value of the column."""
         self.are_deprecated = tuple(chunk.is_deprecated for chunk in chunks)
         """For each chunk, True if the bounds are in the deprecated fields."""
 
     def read(self, data: bytes, position: int) -> tuple[tuple[Any, ...], int] | None:
-        """Read the next chunks. Return their values, and the position after them; None if they have another form.
+        """Read the next chunks. Return their values, and the position after them; None if they have another shape.
 
         The values are the paths of all chunks, then their numbers of values; then numbers of nulls, minima and maxima,
         or None.
@@ -115,15 +115,15 @@ class _Part(NamedTuple):
     is_long: bool = False
 
 
-class _RareFormError(Exception):
-    """A form that is not worth a pattern."""
+class _RareShapeError(Exception):
+    """A shape that is not worth a pattern."""
 
 
 class _Chunk:
-    """The form of one column chunk.
+    """The shape of one column chunk.
 
     :param data: a ColumnChunk that was read without an error
-    :raises _RareFormError: if no shape is made for such forms
+    :raises _RareShapeError: if the shape is too rare
     """
 
     def __init__(self, data: bytes) -> None:
@@ -133,7 +133,7 @@ class _Chunk:
         self._add_struct(Cursor(data), ())
         places = {part.place for part in self.parts}
         if not {_PATH, _NUM_VALUES} <= places:
-            raise _RareFormError
+            raise _RareShapeError
         is_old = _MIN_VALUE not in places and _MAX_VALUE not in places
         self.is_deprecated = is_old and not places.isdisjoint(_BOUNDS)
         self.wanted = (_PATH, _NUM_VALUES, _NULL_COUNT, *((_MIN, _MAX) if is_old else (_MIN_VALUE, _MAX_VALUE)))
@@ -143,12 +143,12 @@ class _Chunk:
 
     def _add_struct(self, cursor: Cursor, at: tuple[int, ...]) -> None:
         if len(at) > _MOST_LEVELS:
-            raise _RareFormError
+            raise _RareShapeError
         field_id = 0
         while True:
             head = cursor.data[cursor.position]
             if head and not head >> 4:
-                raise _RareFormError
+                raise _RareShapeError
             field_id, wire_type = cursor.field(field_id)
             self._add(re.escape(bytes([head])))
             if not head:
@@ -161,7 +161,7 @@ class _Chunk:
     def _add_value(self, cursor: Cursor, wire_type: int, place: tuple[int, ...]) -> None:
         start = cursor.position
         if wire_type not in _TYPES.get(place, (wire_type,)):
-            raise _RareFormError
+            raise _RareShapeError
         if wire_type == _STRUCT:
             self._add_struct(cursor, place)
         elif wire_type == _LIST and place != _PATH:
@@ -181,13 +181,13 @@ class _Chunk:
             elif wire_type in (_BINARY, _LIST):
                 self._add(_sized(encoded, wire_type), place)
             else:
-                raise _RareFormError
+                raise _RareShapeError
 
     def _add_list(self, cursor: Cursor, place: tuple[int, ...]) -> None:
         head = cursor.data[cursor.position]
         count, element = head >> 4, head & 0x0F
         if count == 0x0F or element in (_TRUE, _FALSE, _BYTE):
-            raise _RareFormError
+            raise _RareShapeError
         cursor.position += 1
         self._add(re.escape(bytes([head])))
         for _ in range(count):
@@ -209,7 +209,7 @@ def _sized(encoded: bytes, wire_type: int) -> bytes:
 
 
 def shape_of(chunks: list[bytes], head: bytes = b"", end: bytes = b"") -> Shape | None:
-    """Return the shape of consecutive column chunks; None if one has a form that is too rare.
+    """Return the shape of consecutive column chunks; None if one has a shape that is too rare.
 
     :param chunks: ColumnChunks that were read without an error
     :param head: bytes before them
@@ -219,7 +219,7 @@ def shape_of(chunks: list[bytes], head: bytes = b"", end: bytes = b"") -> Shape 
         return None
     try:
         return Shape([_Chunk(chunk) for chunk in chunks], head, end)
-    except (_RareFormError, ThriftError, IndexError):
+    except (_RareShapeError, ThriftError, IndexError):
         return None
 
 

@@ -20,8 +20,8 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
     read_schema,
 )
 from airflow_delta_provider.domain.formats.parquet.statistics import (
-    FooterShapes,
     GroupStatistics,
+    ShapeCache,
     Writer,
     read_row_groups,
 )
@@ -90,7 +90,7 @@ class Footer:
     _metadata: bytes = field(repr=False)
     _schema_end: int = field(repr=False)
     _row_groups: int = field(repr=False)
-    _forms: FooterShapes = field(default_factory=FooterShapes, repr=False, compare=False)
+    _shapes: ShapeCache = field(default_factory=ShapeCache, repr=False, compare=False)
 
     @property
     def schema(self) -> tuple[SchemaElement, ...]:
@@ -147,8 +147,8 @@ class Footer:
         :raises FooterError: if the row groups are damaged, or statistics are encrypted
         """
         try:
-            groups, end = read_row_groups(self._metadata, self._row_groups, self._forms)
-            return groups, self._forms.writer(self._metadata, end)
+            groups, end = read_row_groups(self._metadata, self._row_groups, self._shapes)
+            return groups, self._shapes.writer(self._metadata, end)
         except (ThriftError, ValueError) as error:
             raise FooterError(f"its footer is damaged: {error}") from error
 
@@ -245,8 +245,8 @@ def _read_metadata(metadata: bytes, like: Footer | None) -> Footer:
             cursor.skip(wire_type)
     if num_rows < 0:
         raise ValueError(f"it says {num_rows} rows")
-    forms = like._forms if like is not None and like._schema is schema else FooterShapes()
-    return Footer(num_rows, schema, metadata, schema_end, row_groups, forms)
+    shapes = like._shapes if like is not None and like._schema is schema else ShapeCache()
+    return Footer(num_rows, schema, metadata, schema_end, row_groups, shapes)
 
 
 _COLUMNS, _GROUP_ROWS = 1, 3
