@@ -13,7 +13,12 @@ from airflow_delta_provider.domain.audit.file_records import FileRecords, LiveCo
 from airflow_delta_provider.domain.checks.column_mapping.names import REUSED_PATH
 from airflow_delta_provider.domain.checks.log.checkpoints import INCOMPLETE_CHECKPOINT
 from airflow_delta_provider.domain.checks.log.checksums import WRONG_POINTER
-from airflow_delta_provider.domain.checks.log.files import MALFORMED_NAME, UNREAD, UNREADABLE_COMMITS, WITHOUT_COMMIT
+from airflow_delta_provider.domain.checks.log.files import (
+    AHEAD_OF_COMMITS,
+    MALFORMED_NAME,
+    OLDEST_WITHOUT_CHECKPOINT,
+    UNREAD,
+)
 from airflow_delta_provider.domain.checks.log.history import GAP, HISTORY_NOT_KEPT
 from airflow_delta_provider.domain.checks.registry import UNKNOWN, rule_of
 from airflow_delta_provider.domain.checks.row_tracking.commits import MATERIALIZED_NAMES_CHANGED
@@ -273,7 +278,14 @@ REPORTED_ONCE = frozenset({HISTORY_NOT_KEPT.code})
 #: Codes of findings about log file names and the pointer. Every audit checks these again.
 _LOOKED_AT_EACH_TIME = frozenset(
     rule.code
-    for rule in (WRONG_POINTER, MALFORMED_NAME, WITHOUT_COMMIT, UNREADABLE_COMMITS, INCOMPLETE_CHECKPOINT, UNREAD)
+    for rule in (
+        WRONG_POINTER,
+        MALFORMED_NAME,
+        AHEAD_OF_COMMITS,
+        OLDEST_WITHOUT_CHECKPOINT,
+        INCOMPLETE_CHECKPOINT,
+        UNREAD,
+    )
 )
 
 

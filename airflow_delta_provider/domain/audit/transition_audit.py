@@ -49,7 +49,7 @@ from airflow_delta_provider.domain.checks.actions.statistics import (
 )
 from airflow_delta_provider.domain.checks.check import on_action, on_commit, on_first_commit, on_state, on_transition
 from airflow_delta_provider.domain.checks.column_mapping.names import PARTITION_VALUES, STATISTICS
-from airflow_delta_provider.domain.checks.log.files import FILE_TWICE, check_live_vectors
+from airflow_delta_provider.domain.checks.log.duplicate_files import FILE_TWICE, check_live_vectors
 from airflow_delta_provider.domain.checks.metadata.changes import FIRST_WITHOUT_METADATA
 from airflow_delta_provider.domain.checks.metadata.domains import NO_STATISTICS, check_newly_clustered, clustering_paths
 from airflow_delta_provider.domain.checks.metadata.identity import check_identity_values

@@ -25,9 +25,9 @@ from airflow_delta_provider.domain.checks.log.files import (
     DAMAGED_CHECKPOINT,
     UNREAD,
     UNREAD_CHECKPOINT,
+    check_ahead,
     check_names,
     check_oldest,
-    check_versions,
     damaged_checkpoint,
     unread_file,
 )
@@ -368,9 +368,9 @@ class DerivedFiles:
 
     def _ahead(self, last: int) -> Iterator[Finding]:
         """Yield findings about files of versions after the newest commit, if the log is checked up to that commit."""
-        if last >= newest_version(self._names) and any(check_versions(self._names)):
+        if last >= newest_version(self._names) and any(check_ahead(self._names)):
             # A commit may have been written since the names were listed.
-            yield from check_versions(self._log.list_names())
+            yield from check_ahead(self._log.list_names())
 
     def compacts(self, version: int) -> bool:
         """Return True if a log compaction file ends with a version."""

@@ -266,7 +266,9 @@ def test_file_that_is_live_twice_is_none_that_takes_ids_of_others() -> None:
     table = histories.tracked_vectors()
     table.damaged(lambda actions: actions.remove(next(a for a in actions if "remove" in a)))
     table.mark_deleted(table.paths[0])
-    assert told(roots(audited(table.commits))) == [("LG04", table.version, None)]
+    (finding,) = roots(audited(table.commits))
+    assert told([finding]) == [("LG04", table.version, None)]
+    assert "with a deletion vector while the file is live with another one" in finding.message
 
 
 def test_several_damages_are_each_told_with_their_own_commit() -> None:

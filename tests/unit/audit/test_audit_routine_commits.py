@@ -206,7 +206,11 @@ def test_file_that_comes_back_without_its_vector_is_live_twice() -> None:
     again = {key: value for key, value in add.items() if key != "deletionVector"}
     table.commit("WRITE", {"add": again})
     audit, together = judged(table.commits)
-    assert (together > 2, {finding.code for finding in audit.findings()}) == (True, {"LG04"})
+    (finding,) = audit.findings()
+    assert (together > 2, finding.code) == (True, "LG04")
+    assert finding.message.startswith(
+        f"The commit adds {add['path']} without a deletion vector while the file is live with one."
+    )
     compared(table.commits)
 
 

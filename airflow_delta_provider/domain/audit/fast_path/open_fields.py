@@ -29,7 +29,7 @@ from airflow_delta_provider.domain.checks.check import (
     on_transition,
 )
 from airflow_delta_provider.domain.checks.column_mapping import names
-from airflow_delta_provider.domain.checks.log import files as log_files
+from airflow_delta_provider.domain.checks.log import duplicate_files
 from airflow_delta_provider.domain.checks.metadata import changes, domains, guards, identity
 from airflow_delta_provider.domain.checks.protocol import iceberg_compat
 from airflow_delta_provider.domain.checks.row_tracking import commits, history, live_files
@@ -109,8 +109,8 @@ _IN_COMMITS = (
     # `LiveFileTracker.may_be_live` leaves commits to the checks whose files may be live under another key.
     Counterpart(
         (
-            log_files.FILE_TWICE,
-            log_files.TWO_DELETION_VECTORS,
+            duplicate_files.FILE_TWICE,
+            duplicate_files.TWO_DELETION_VECTORS,
             files.REMOVED_FROM_APPEND_ONLY,
             files.ROWS_NOT_KEPT,
             files.REMOVED_NOT_LIVE,

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
-from airflow_delta_provider.domain.checks.log.files import TWO_DELETION_VECTORS
+from airflow_delta_provider.domain.checks.log.duplicate_files import TWO_DELETION_VECTORS
 from airflow_delta_provider.domain.checks.row_tracking import FAMILY, MOST_FINDINGS, NEW_IDS, SPEC, STOP_WRITING
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
     RowCount,
