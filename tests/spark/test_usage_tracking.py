@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_delta_provider.domain.changes.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.schema import remove_mapping
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.report.report import Verdict
@@ -100,7 +100,7 @@ def test_column_that_was_dropped_keeps_an_unmapped_table_from_being_tracked_as_u
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN name")
     metadata = log.last(path, "metaData")
-    schema, properties = disable_in_schema(metadata["schemaString"])
+    schema, properties = remove_mapping(metadata["schemaString"])
     left = {key: value for key, value in metadata["configuration"].items() if key not in properties}
     log.commit(path, {"metaData": {**metadata, "schemaString": schema, "configuration": left}})
     refused = enable(path, USAGE_TRACKING.name, acknowledge_writer_lockout=True)

@@ -13,7 +13,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes import usage_tracking as enabling
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnHistory
 from airflow_delta_provider.domain.changes.disable_mapping.plan import check_can_disable, prove_disabling
-from airflow_delta_provider.domain.changes.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.schema import remove_mapping
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import DropFeature, MapColumns
 from airflow_delta_provider.domain.changes.usage_tracking import altering_edit, plan_altering_tracked
@@ -120,7 +120,7 @@ class TrackedTable:
         missing = [*check_can_disable("t", metadata), *prove_disabling(metadata, history.known, None).missing]
         if missing:
             return "\n".join(finding.message for finding in missing)
-        schema, properties = disable_in_schema(metadata.schema_string)
+        schema, properties = remove_mapping(metadata.schema_string)
         self.commit(lambda _: Edit("SET TBLPROPERTIES", schema_string=schema, unset_properties=properties))
         return None
 

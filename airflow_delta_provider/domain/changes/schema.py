@@ -1,11 +1,13 @@
-"""A schema, as JSON, with changed columns. Everything else stays as it is in the log."""
+"""Changes of a schema's JSON: columns are added, dropped, renamed, cast and mapped; unknown keys stay as in the log.
+
+Also the columns that a table once had, whose physical names and ids new columns must not get.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 import re
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -31,11 +33,15 @@ from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.text import SqlNameError, split_name
 
 Change = TypeVar("Change")
-#: Edits the nearest struct field of a path, given the rest of the path below it.
+#: Edits a struct; also gets its physical path.
+StructEdit = Callable[[Json, PhysicalPath], Json]
+#: Edits the last struct field on the way to a column; also gets the steps from there: elements, keys or values.
 FieldEdit = Callable[[Json, Parts], Json]
 
-#: JSON keys of the types within arrays and maps, by path step.
-BELOW: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
+#: JSON keys of the types within arrays and maps, by the step of a path that leads there.
+TYPE_KEYS: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
+#: An entry of a list of columns. A comma in backticks does not separate entries.
+_ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
 #: Columns of change data files in addition to the table's columns. PROTOCOL.md, Add CDC File.
 CHANGE_DATA_NAMES = ("_change_type", "_commit_version", "_commit_timestamp")
 
@@ -50,23 +56,23 @@ class NewPhysicalNames:
     """The physical names that one commit assigns to the columns that it adds.
 
     RFC Column Mapping Usage Tracking, Writer Requirements for Column Mapping. If no column was ever dropped or renamed,
-    a new column's physical name is its own name, unless files may have other values under that name.
+    a new column's physical name is its own name, unless data files may hold an old column's values under that name.
 
-    :param unique: True if every name gets a UUID, because this commit or an earlier one drops or renames a column
+    :param with_uuid: True if every name gets a UUID, because this commit or an earlier one drops or renames a column
     :param taken: folded paths of all columns that exist or ever existed; new columns must avoid them
     :param new_name: function that makes a name with a UUID
     """
 
-    unique: bool
+    with_uuid: bool
     taken: frozenset[PhysicalPath]
     new_name: Callable[[], str] = random_name
 
-    def physical_name(self, name: str, above: PhysicalPath) -> str:
+    def physical_name(self, name: str, parent: PhysicalPath) -> str:
         """Return the physical name of a new column.
 
-        :param above: physical path of its parent
+        :param parent: physical path of its parent
         """
-        if self.unique or not is_plain_name(name) or folded((*above, name)) in self.taken:
+        if self.with_uuid or not is_plain_name(name) or folded((*parent, name)) in self.taken:
             return self.new_name()
         return name
 
@@ -80,32 +86,45 @@ def taken_paths(paths: Iterable[PhysicalPath], reserved: Iterable[str]) -> froze
     return frozenset(map(folded, paths)) | {folded((name,)) for name in (*reserved, *CHANGE_DATA_NAMES)}
 
 
-def with_struct(wire: Any, path: Parts, edit: Callable[[Json, PhysicalPath], Json], above: PhysicalPath = ()) -> Json:
-    """Return a type after ``edit`` of the struct at a path.
+def edit_struct(schema: Any, path: Parts, edit: StructEdit) -> Json:
+    """Apply an edit to the struct at a path, and return the changed schema.
 
-    ``edit`` also gets the struct's physical path.
-
-    :param path: path from the type to the struct; empty for the type itself
+    :param path: logical path of the struct; empty for the schema itself
     :raises LookupError: if no struct is there
     """
-    if not isinstance(wire, dict) or (not path and wire.get("type") != "struct"):
-        raise LookupError(f"there is no struct at {'.'.join((*above, *path))!r}")
-    if not path:
-        return edit(wire, above)
-    if wire["type"] != "struct":
-        key = BELOW[path[0]]
-        return {**wire, key: with_struct(wire[key], path[1:], edit, (*above, path[0]))}
 
-    def inside(field: Json) -> Json:
-        name: str = field["name"]
-        below = (*above, (field.get("metadata") or {}).get(PHYSICAL_NAME, name))
-        return {**field, "type": with_struct(field["type"], path[1:], edit, below)}
+    def inside(type_json: Any, rest: Parts, physical: PhysicalPath) -> Json:
+        if not isinstance(type_json, dict) or (not rest and type_json.get("type") != "struct"):
+            raise LookupError(f"there is no struct at {'.'.join(path)!r}")
+        if not rest:
+            return edit(type_json, physical)
+        step = rest[0]
+        if type_json["type"] != "struct":
+            key = _type_key(type_json, step, path)
+            return {**type_json, key: inside(type_json[key], rest[1:], (*physical, step))}
 
-    return with_field(wire, path[0], inside)
+        def inside_field(field: Json) -> Json:
+            name: str = (field.get("metadata") or {}).get(PHYSICAL_NAME) or field["name"]
+            return {**field, "type": inside(field["type"], rest[1:], (*physical, name))}
+
+        return edit_field(type_json, step, inside_field)
+
+    return inside(schema, path, ())
 
 
-def with_field(struct: Json, name: str, edit: Callable[[Json], Json]) -> Json:
-    """Return a struct after ``edit`` of one of its fields.
+def _type_key(type_json: Json, step: str, path: Parts) -> str:
+    """Return the JSON key of the type to which a step of a path leads in an array or map.
+
+    :raises LookupError: if it leads nowhere; the message has the whole path
+    """
+    key = TYPE_KEYS.get(step)
+    if key is None or key not in type_json:
+        raise LookupError(f"there is no column {'.'.join(path)!r}: {type_json['type']} has no {step!r}")
+    return key
+
+
+def edit_field(struct: Json, name: str, edit: Callable[[Json], Json]) -> Json:
+    """Apply an edit to a field of a struct, and return the changed struct.
 
     :raises LookupError: if there is no such field
     """
@@ -114,7 +133,7 @@ def with_field(struct: Json, name: str, edit: Callable[[Json], Json]) -> Json:
 
 
 def field_of(struct: Json, name: str) -> Json:
-    """Return the field with a name, in the same case or else in any case.
+    """Return the field with a name: in the same case if there is one, otherwise in any case.
 
     :raises LookupError: if there is none
     """
@@ -138,40 +157,42 @@ class Mapper:
         self._naming = naming
         self.max_column_id = max_column_id
 
-    def metadata(self, name: str, above: PhysicalPath) -> Json:
-        """Return the metadata of a new column.
+    def assign(self, name: str, parent: PhysicalPath) -> Json:
+        """Assign the next id and a physical name to a column, and return them as its metadata.
 
-        :param above: physical path of its parent
+        :param parent: physical path of its parent
         """
         self.max_column_id += 1
-        return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, above)}
+        return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, parent)}
 
 
-def dropped(schema: Json, parts: Parts) -> Json:
+def drop_column(schema: Json, parts: Parts) -> Json:
+    """Return the schema without a column."""
+
     def drop(struct: Json, _: PhysicalPath) -> Json:
-        gone = field_of(struct, parts[-1])
-        return {**struct, "fields": [field for field in struct["fields"] if field is not gone]}
+        unwanted = field_of(struct, parts[-1])
+        return {**struct, "fields": [field for field in struct["fields"] if field is not unwanted]}
 
-    return with_struct(schema, parts[:-1], drop)
+    return edit_struct(schema, parts[:-1], drop)
 
 
-def renamed(schema: Json, rename: ColumnName) -> Json:
+def rename_column(schema: Json, rename: ColumnName) -> Json:
     """Return the schema with a column renamed; it keeps its id, physical name and position."""
 
     def put(struct: Json, _: PhysicalPath) -> Json:
-        return with_field(struct, rename.parts[-1], lambda field: {**field, "name": rename.new})
+        return edit_field(struct, rename.parts[-1], lambda field: {**field, "name": rename.new})
 
-    return with_struct(schema, rename.parts[:-1], put)
+    return edit_struct(schema, rename.parts[:-1], put)
 
 
-def added(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
+def add_column(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
     """Return the schema with a column added at the end of its struct."""
 
-    def append(struct: Json, above: PhysicalPath) -> Json:
-        new = _new_field(mapper, StructField(add.parts[-1], add.data_type), above)
+    def append(struct: Json, physical: PhysicalPath) -> Json:
+        new = _new_field(mapper, StructField(add.parts[-1], add.data_type), physical)
         return {**struct, "fields": [*struct["fields"], new]}
 
-    return with_struct(schema, add.parts[:-1], append)
+    return edit_struct(schema, add.parts[:-1], append)
 
 
 def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Iterable[ColumnName]) -> str:
@@ -181,7 +202,7 @@ def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Itera
     :param drops: paths before the change
     :param renames: renames, with paths before any of them
     """
-    gone = [lowered(parts) for parts in drops]
+    dropped = [lowered(parts) for parts in drops]
     names = {lowered(rename.parts): rename.new for rename in renames}
     after = []
     for entry in _ENTRY.findall(listed):
@@ -190,32 +211,31 @@ def statistics_columns_after(listed: str, drops: Iterable[Parts], renames: Itera
         except SqlNameError:
             after.append(entry)
             continue
-        above = [lowered(parts[: length + 1]) for length in range(len(parts))]
-        if any(path in gone for path in above):
+        prefixes = [lowered(parts[: length + 1]) for length in range(len(parts))]
+        if any(prefix in dropped for prefix in prefixes):
             continue
-        new = tuple(names.get(path, part) for path, part in zip(above, parts))
+        new = tuple(names.get(prefix, part) for prefix, part in zip(prefixes, parts))
         after.append(entry if new == parts else path_text(new))
     return ",".join(after)
 
 
-#: An entry of a list of columns. A comma in backticks does not separate entries.
-_ENTRY = re.compile(r"(?:`(?:[^`]|``)*`|[^,`])+")
+def edit_schema(metadata: Json, edit: Callable[[Json, Change], Json], changes: Iterable[Change]) -> Json:
+    """Return a metaData action whose schema has all changes.
 
-
-def with_schema(metadata: Json, edit: Callable[[Json, Change], Json], changes: Iterable[Change]) -> Json:
-    schema = reduce(edit, changes, json.loads(metadata["schemaString"]))
-    return {**metadata, "schemaString": json.dumps(schema, ensure_ascii=False, separators=(",", ":"))}
-
-
-def with_fields(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Json:
-    return with_schema(metadata, lambda schema, edit: _at_field(schema, *edit), edits)
-
-
-def with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[ColumnName] = ()) -> Json:
-    """Return the metadata with an updated list of columns with statistics.
-
-    The update is the same as by the engine's ALTER TABLE.
+    :param edit: returns a schema with one more change
     """
+    text = SchemaText.parse(metadata["schemaString"])
+    schema = reduce(edit, changes, text.schema)
+    return {**metadata, "schemaString": dataclasses.replace(text, schema=schema).write()}
+
+
+def edit_columns(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Json:
+    """Return a metaData action after edits of columns, each with the column's path."""
+    return edit_schema(metadata, lambda schema, edit: _edit_column(schema, *edit), edits)
+
+
+def update_statistics_columns(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[ColumnName] = ()) -> Json:
+    """Return a metaData action with an updated list of columns with statistics, as Delta Spark's ALTER TABLE does."""
     configuration = metadata.get("configuration") or {}
     listed = configuration.get(STATISTICS_COLUMNS)
     if not isinstance(listed, str):
@@ -224,58 +244,64 @@ def with_statistics(metadata: Json, drops: Iterable[Parts] = (), renames: Iterab
     return {**metadata, "configuration": {**configuration, STATISTICS_COLUMNS: after}}
 
 
-def _at_field(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
-    """Return a schema after ``edit`` of the nearest struct field of a path.
-
-    ``edit`` also gets the rest of the path below that field.
-    """
-    depth = _depth_of_field(schema, parts)
+def _edit_column(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
+    """Apply an edit to the last struct field of a path, and return the changed schema."""
+    index = _last_field(schema, parts)
 
     def change(struct: Json, _: PhysicalPath) -> Json:
-        return with_field(struct, parts[depth], lambda field: edit(field, parts[depth + 1 :]))
+        return edit_field(struct, parts[index], lambda field: edit(field, parts[index + 1 :]))
 
-    return with_struct(schema, parts[:depth], change)
+    return edit_struct(schema, parts[:index], change)
 
 
-def _depth_of_field(schema: Any, parts: Parts) -> int:
+def _last_field(schema: Json, parts: Parts) -> int:
     """Return the index of the last of ``parts`` that names a field of a struct."""
-    found = 0
+    last = 0
+    type_json: Any = schema
     for index, part in enumerate(parts):
-        if not isinstance(schema, dict):
+        if not isinstance(type_json, dict):
             raise LookupError(f"there is no column {'.'.join(parts)!r}")
-        if schema["type"] == "struct":
-            found = index
-            schema = field_of(schema, part)["type"]
+        if type_json["type"] == "struct":
+            last = index
+            type_json = field_of(type_json, part)["type"]
         else:
-            schema = schema[BELOW[part]]
-    return found
+            type_json = type_json[_type_key(type_json, part, parts)]
+    return last
 
 
-def cast_field(new: str, field: Json, below: Parts) -> Json:
-    return {**field, "type": _with_type(field["type"], below, str(parse_sql_type(new)))}
+def cast_field(new_type: str, field: Json, rest: Parts) -> Json:
+    """Return a field with a new type for itself, or for an element, key or value within it.
+
+    :param new_type: type in SQL
+    :param rest: steps from the field to that element, key or value; empty for the field itself
+    """
+    return {**field, "type": _replace_type(field["type"], rest, str(parse_sql_type(new_type)))}
 
 
-def _with_type(wire: Any, below: Parts, name: str) -> Any:
-    if not below:
+def _replace_type(type_json: Any, rest: Parts, name: str) -> Any:
+    if not rest:
         return name
-    key = BELOW[below[0]]
-    return {**wire, key: _with_type(wire[key], below[1:], name)}
+    key = TYPE_KEYS[rest[0]]
+    return {**type_json, key: _replace_type(type_json[key], rest[1:], name)}
 
 
-def _new_field(mapper: Mapper | None, field: StructField, above: PhysicalPath) -> Json:
-    metadata = mapper.metadata(field.name, above) if mapper else {}
-    path = (*above, metadata.get(PHYSICAL_NAME, field.name))
+def _new_field(mapper: Mapper | None, field: StructField, parent: PhysicalPath) -> Json:
+    metadata = mapper.assign(field.name, parent) if mapper else {}
+    path = (*parent, metadata.get(PHYSICAL_NAME, field.name))
     data_type = type_to_json(field.data_type, partial(_new_field, mapper), path)
     return {"name": field.name, "type": data_type, "nullable": True, "metadata": metadata}
 
 
 @dataclass(frozen=True)
 class PastColumns:
-    """The columns of the mapped versions of a table, including dropped ones.
+    """Every column that a table had while it had column mapping, including dropped ones.
+
+    Other modules collect other columns: ``KeptLog.stored_paths`` those that data files may hold, also without column
+    mapping, and ``dropped_columns`` the logical names that were dropped lately.
 
     :param paths: physical paths of the columns
-    :param ids: ids of the columns that a path has referred to since the table was mapped, oldest first, by lower-case
-        path
+    :param ids: for each lower-case logical path, the ids of the columns that it referred to since column mapping was
+        last enabled, oldest first
     :param ever_mapped: True if a version had column mapping
     :param ever_used: True if a version recorded that a column had been dropped or renamed
     :param why_incomplete: reason why some versions or files may be unknown; empty if all are known
@@ -303,18 +329,18 @@ class PastColumns:
             try:
                 schema = MappedSchema.of(metadata)
             except BrokenLogError as error:
-                why_incomplete = str(error)
+                why_incomplete = why_incomplete or str(error)
                 continue
             if not schema.is_mapped:
-                ids.clear()  # the next mapping starts over
+                ids.clear()  # ids start again if column mapping is enabled again, but files keep the physical names
                 continue
             for column in schema.fields:
                 if column.path is not None:
                     paths.add(column.path)
                 parts = lowered(column.column.parts)
-                known = ids.get(parts, ())
-                if column.id is not None and known[-1:] != (column.id,):
-                    ids[parts] = (*known, column.id)
+                earlier = ids.get(parts, ())
+                if column.id is not None and earlier[-1:] != (column.id,):
+                    ids[parts] = (*earlier, column.id)
         return cls(frozenset(paths), ids, mapped, used, why_incomplete)
 
     @property
@@ -334,9 +360,11 @@ class PastColumns:
 
 @dataclass(frozen=True)
 class SchemaText:
-    """A schema as JSON, to be changed in place and written again.
+    """A schema string as JSON that can be edited and written again, with all numbers spelled as before.
 
-    :param schema: JSON of the struct, as in the log
+    Python would write some floats differently, so they are strings with a random mark until the schema is written.
+
+    :param schema: JSON of the struct
     """
 
     schema: dict[str, Any]
@@ -344,26 +372,32 @@ class SchemaText:
 
     @classmethod
     def read(cls, text: str) -> SchemaText:
-        """Read a schema string.
+        """Read and check a schema string.
 
         :raises BrokenLogError: if it is not a struct, or an object in it has a duplicate key
         """
-        mark = uuid.uuid4().hex
         try:
             parse_json(text, unique=True)
-            schema = json.loads(text, parse_float=lambda number: f"{mark}{number}")
+            read = cls.parse(text)
         except ValueError as error:
             raise BrokenLogError(f"the schema in the metaData action is damaged: {error}") from error
-        if not isinstance(schema, dict) or schema.get("type") != "struct":
+        if not isinstance(read.schema, dict) or read.schema.get("type") != "struct":
             raise BrokenLogError("the schema in the metaData action is not a struct")
-        return cls(schema, mark)
+        return read
+
+    @classmethod
+    def parse(cls, text: str) -> SchemaText:
+        """Read a schema string that was checked before.
+
+        :raises ValueError: if it is not JSON
+        """
+        mark = uuid4().hex
+        return cls(json.loads(text, parse_float=lambda number: f"{mark}{number}"), mark)
 
     def write(self) -> str:
+        """Return the schema string."""
         text = json.dumps(self.schema, ensure_ascii=False, separators=(",", ":"))
         return re.sub(f'"{self._mark}([^"]*)"', r"\1", text)
-
-
-_BELOW = ("elementType", "keyType", "valueType")
 
 
 def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
@@ -382,7 +416,7 @@ def map_by_name(schema_string: str) -> tuple[str, dict[str, str]]:
     return text.write(), {COLUMN_MAPPING_MODE: "name", MAX_COLUMN_ID: str(highest)}
 
 
-def disable_in_schema(schema_string: str) -> tuple[str, tuple[str, ...]]:
+def remove_mapping(schema_string: str) -> tuple[str, tuple[str, ...]]:
     """Return a schema without its column mapping, and the properties to remove.
 
     The caller must prove that every column then still reads the same.
@@ -403,5 +437,5 @@ def _fields(data_type: Any) -> Iterator[dict[str, Any]]:
     for field in data_type.get("fields") or ():
         yield field
         yield from _fields(field["type"])
-    for below in _BELOW:
-        yield from _fields(data_type.get(below))
+    for key in TYPE_KEYS.values():
+        yield from _fields(data_type.get(key))

@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.changes.schema import (
     NewPhysicalNames,
     PastColumns,
     SchemaText,
-    added,
+    add_column,
     random_name,
     statistics_columns_after,
     taken_paths,
@@ -230,7 +230,7 @@ def alter_tracked(
     used = alteration.drops_or_renames or says_used or past.ever_used
     paths = past.paths.union(field.path for field in before.fields if field.path is not None)
     taken = taken_paths(paths, (*metadata.partition_columns, *reserved))
-    naming = NewPhysicalNames(unique=used or not past.is_complete, taken=taken, new_name=new_name)
+    naming = NewPhysicalNames(with_uuid=used or not past.is_complete, taken=taken, new_name=new_name)
     mapper = Mapper(naming, max([before.max_column_id or 0, *before.ids]))
     after = alteration.altered(schema, mapper)
     properties = {MAX_COLUMN_ID: str(mapper.max_column_id)}
@@ -316,11 +316,11 @@ class NewTable:
 def new_table(options: CreateTableOptions) -> tuple[NewTable | None, tuple[Finding, ...]]:
     """Return the requested table, or the reasons why it cannot exist."""
     schema: dict[str, Any] = {"type": "struct", "fields": []}
-    mapper = Mapper(NewPhysicalNames(unique=False, taken=taken_paths((), ())), 0)
+    mapper = Mapper(NewPhysicalNames(with_uuid=False, taken=taken_paths((), ())), 0)
     refusals = list(_same_names(options))
     for name, text in options.columns.items():
         try:
-            schema = added(schema, NewColumn((name,), text), mapper)
+            schema = add_column(schema, NewColumn((name,), text), mapper)
         except UnknownTypeError as error:
             refusals.append(requests.UNSUPPORTED_COLUMN.found("{column}: {error}", column=name, error=Prose(error)))
     if refusals:

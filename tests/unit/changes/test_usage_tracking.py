@@ -12,7 +12,7 @@ import pytest
 
 from airflow_delta_provider.domain.changes.plan import Planned
 from airflow_delta_provider.domain.changes.provider_commit import CommitIdentity
-from airflow_delta_provider.domain.changes.schema import disable_in_schema, map_by_name
+from airflow_delta_provider.domain.changes.schema import map_by_name, remove_mapping
 from airflow_delta_provider.domain.changes.step import Edit
 from airflow_delta_provider.domain.changes.steps import (
     DisableMapping,
@@ -310,8 +310,8 @@ def test_mapping_and_its_removal_change_nothing_else_of_a_schema():
     found = json.loads(schema)
     assert found["fields"][0]["metadata"] == {"comment": "é", ID: 1, NAME: "a.b`c"}
     assert properties[MAX] == str(len(fields_of(found))) == "5"
-    assert json.loads(disable_in_schema(schema)[0]) == json.loads(text)
-    assert disable_in_schema(schema)[1] == (MODE, MAX)
+    assert json.loads(remove_mapping(schema)[0]) == json.loads(text)
+    assert remove_mapping(schema)[1] == (MODE, MAX)
 
 
 def test_mapping_of_a_tracked_table_is_taken_away_and_nothing_else(on_disk):

@@ -179,10 +179,34 @@ def test_rewriting_forgets_only_what_is_recorded_of_the_type_that_changes() -> N
     assert [each["metadata"] for each in fields] == [{**kept, "delta.typeChanges": [of_value]}, kept]
 
 
-@pytest.mark.parametrize("parts", [("gone",), ("lines", "qty"), ("Id", "x"), ("lines", "element", "gone")])
-def test_a_column_that_does_not_exist(parts: tuple[str, ...]) -> None:
-    with pytest.raises(LookupError):
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (("gone",), "there is no field 'gone'"),
+        (("lines", "qty"), "there is no column 'lines.qty': array has no 'qty'"),
+        (("lines", "value"), "there is no column 'lines.value': array has no 'value'"),
+        (("Id", "x"), "there is no column 'Id.x'"),
+        (("lines", "element", "gone"), "there is no field 'gone'"),
+    ],
+)
+def test_a_column_that_does_not_exist(parts: tuple[str, ...], message: str) -> None:
+    with pytest.raises(LookupError, match=f"^{message}$"):
         steps.CommentColumns((steps.ColumnText(parts, "x"),)).edited(metadata())
+
+
+def test_errors_name_columns_by_their_logical_path() -> None:
+    physical = {"delta.columnMapping.physicalName": "col-1"}
+    schema = struct({**field("lines", array(struct(field("price", "integer")))), "metadata": physical})
+    with pytest.raises(LookupError, match=r"^there is no struct at 'lines\.element\.price'$"):
+        steps.OrderFields(("lines", "element", "price"), ("a",)).edited(metadata(schema, ()))
+
+
+def test_edits_keep_the_spelling_of_numbers() -> None:
+    text = (
+        '{"type":"struct","fields":[{"name":"n","type":"integer","metadata":{"a":1.0E10,"b":1e400}}]}'
+    )
+    after = steps.RenameColumns((steps.ColumnName(("n",), "m"),)).edited({"schemaString": text})
+    assert after["schemaString"] == text.replace('"name":"n"', '"name":"m"')
 
 
 @pytest.mark.parametrize(

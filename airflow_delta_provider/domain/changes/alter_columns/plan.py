@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.alter_columns.resolution import resolve
 from airflow_delta_provider.domain.changes.plan import Draft, Plan, Planned, check_not_tracked, check_table
-from airflow_delta_provider.domain.changes.schema import BELOW, CHANGE_DATA_NAMES, PastColumns
+from airflow_delta_provider.domain.changes.schema import CHANGE_DATA_NAMES, TYPE_KEYS, PastColumns
 from airflow_delta_provider.domain.changes.steps import (
     AddColumns,
     Alteration,
@@ -222,7 +222,7 @@ def _struct_at(schema: Any, parts: Parts) -> Any:
         if schema["type"] == "struct":
             schema = next((field["type"] for field in schema["fields"] if field["name"] == part), None)
         else:
-            schema = schema[BELOW[part]]
+            schema = schema[TYPE_KEYS[part]]
         if schema is None:
             return None
     return schema

@@ -14,7 +14,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.file_columns import F
 from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, check_tracked
 from airflow_delta_provider.domain.changes.provider_commit import check_writable
-from airflow_delta_provider.domain.changes.schema import disable_in_schema
+from airflow_delta_provider.domain.changes.schema import remove_mapping
 from airflow_delta_provider.domain.changes.step import files_text, size_text
 from airflow_delta_provider.domain.changes.steps import (
     DisableMapping,
@@ -112,8 +112,8 @@ def disable_in_action(wire: Mapping[str, Any]) -> dict[str, Any]:
 
     :param wire: JSON of the action
     """
-    schema_string, gone = disable_in_schema(wire["schemaString"])
-    settings = {key: value for key, value in wire["configuration"].items() if key not in gone}
+    schema_string, unset = remove_mapping(wire["schemaString"])
+    settings = {key: value for key, value in wire["configuration"].items() if key not in unset}
     return {**wire, "configuration": settings, "schemaString": schema_string}
 
 

@@ -8,13 +8,13 @@ from functools import partial
 from typing import ClassVar
 
 from airflow_delta_provider.domain.changes.schema import (
-    added,
+    add_column,
     cast_field,
-    dropped,
-    with_fields,
-    with_schema,
-    with_statistics,
-    with_struct,
+    drop_column,
+    edit_columns,
+    edit_schema,
+    edit_struct,
+    update_statistics_columns,
 )
 from airflow_delta_provider.domain.changes.step import (
     RESTORE,
@@ -81,7 +81,7 @@ class AddColumns(Step):
         )
 
     def edited(self, metadata: Json) -> Json:
-        return with_schema(metadata, added, self.columns)
+        return edit_schema(metadata, add_column, self.columns)
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"added": tuple(AddedColumn(column.parts, column.data_type) for column in self.columns)}
@@ -128,7 +128,7 @@ class DropColumns(Step):
         )
 
     def edited(self, metadata: Json) -> Json:
-        return with_statistics(with_schema(metadata, dropped, self.columns), drops=self.columns)
+        return update_statistics_columns(edit_schema(metadata, drop_column, self.columns), drops=self.columns)
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"dropped": tuple(map(origin, self.columns))}
@@ -261,7 +261,7 @@ class WidenColumns(_AlterColumns):
 
     def edited(self, metadata: Json) -> Json:
         # Each change is recorded on the nearest struct field. PROTOCOL.md, Type Change Metadata.
-        return with_fields(metadata, ((column.parts, partial(_widened, column)) for column in self.columns))
+        return edit_columns(metadata, ((column.parts, partial(_widened, column)) for column in self.columns))
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"retyped": tuple(retyped(column, origin) for column in self.columns)}
@@ -298,8 +298,8 @@ class OrderFields(_AlterColumns):
 
     def edited(self, metadata: Json) -> Json:
         place = {name.lower(): index for index, name in enumerate(self.names)}
-        return with_schema(
-            metadata, lambda schema, parent: with_struct(schema, parent, partial(_ordered, place)), [self.parent]
+        return edit_schema(
+            metadata, lambda schema, parent: edit_struct(schema, parent, partial(_ordered, place)), [self.parent]
         )
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
@@ -323,7 +323,7 @@ class AllowNulls(_AlterColumns):
         return (f"{quoted_path(parts)} DROP NOT NULL" for parts in self.columns)
 
     def edited(self, metadata: Json) -> Json:
-        return with_fields(metadata, ((parts, partial(_nullable, True)) for parts in self.columns))
+        return edit_columns(metadata, ((parts, partial(_nullable, True)) for parts in self.columns))
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"nulls_allowed": tuple(map(origin, self.columns))}
@@ -354,7 +354,7 @@ class ForbidNulls(_AlterColumns):
         )
 
     def edited(self, metadata: Json) -> Json:
-        return with_fields(metadata, ((parts, partial(_nullable, False)) for parts in self.columns))
+        return edit_columns(metadata, ((parts, partial(_nullable, False)) for parts in self.columns))
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"nulls_forbidden": tuple(map(origin, self.columns))}
@@ -377,7 +377,7 @@ class CommentColumns(_AlterColumns):
         return (f"{quoted_path(column.parts)} COMMENT {literal(column.text or '')}" for column in self.columns)
 
     def edited(self, metadata: Json) -> Json:
-        return with_fields(metadata, ((c.parts, partial(_with_text, COMMENT, c.text)) for c in self.columns))
+        return edit_columns(metadata, ((c.parts, partial(_with_text, COMMENT, c.text)) for c in self.columns))
 
 
 @dataclass(frozen=True)
@@ -400,7 +400,7 @@ class SetDefaults(_AlterColumns):
 
     def edited(self, metadata: Json) -> Json:
         texts = ((column.parts, partial(_with_text, CURRENT_DEFAULT, column.text)) for column in self.columns)
-        return with_fields(metadata, texts)
+        return edit_columns(metadata, texts)
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"defaults": {origin(c.parts): c.text for c in self.columns if c.text is not None}}
@@ -435,11 +435,11 @@ def _with_names(metadata: Json, columns: Sequence[ColumnName]) -> Json:
     top = by_struct.get((), {})
 
     def rename(schema: Json, parent: Parts) -> Json:
-        return with_struct(schema, parent, partial(_renamed, by_struct[parent]))
+        return edit_struct(schema, parent, partial(_renamed, by_struct[parent]))
 
     partitions = [top.get(name.lower(), name) for name in metadata.get("partitionColumns", ())]
-    renamed = with_schema(metadata, rename, sorted(by_struct, key=len, reverse=True))
-    return with_statistics({**renamed, "partitionColumns": partitions}, renames=columns)
+    renamed = edit_schema(metadata, rename, sorted(by_struct, key=len, reverse=True))
+    return update_statistics_columns({**renamed, "partitionColumns": partitions}, renames=columns)
 
 
 def _with_text(key: str, text: str | None, field: Json, _: Parts) -> Json:

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from airflow_delta_provider.domain.changes.schema import (
     Mapper,
-    added,
-    disable_in_schema,
-    dropped,
+    add_column,
+    drop_column,
     map_by_name,
-    renamed,
+    remove_mapping,
+    rename_column,
 )
 from airflow_delta_provider.domain.changes.step import (
     ColumnName,
@@ -108,12 +108,12 @@ class DisableMapping(_ProviderStep):
         return f"disable column mapping in the metadata without rewriting data, {proof}"
 
     def edit(self, base: CommitBase) -> Edit:
-        schema_string, gone = disable_in_schema(base.state.metadata.schema_string)
+        schema_string, unset = remove_mapping(base.state.metadata.schema_string)
         return Edit(
             "SET TBLPROPERTIES",
             {"properties": {COLUMN_MAPPING_MODE: "none"}},
             schema_string=schema_string,
-            unset_properties=gone,
+            unset_properties=unset,
         )
 
 
@@ -150,11 +150,11 @@ class Alteration(_ProviderStep):
         :raises LookupError: if a path does not exist
         """
         for parts in self.drops:
-            schema = dropped(schema, parts)
+            schema = drop_column(schema, parts)
         for rename in self.renames:
-            schema = renamed(schema, rename)
+            schema = rename_column(schema, rename)
         for add in self.adds:
-            schema = added(schema, add, mapper)
+            schema = add_column(schema, add, mapper)
         return schema
 
 

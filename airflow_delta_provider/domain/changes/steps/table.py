@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial, reduce
 from typing import ClassVar
 
-from airflow_delta_provider.domain.changes.schema import cast_field, with_fields
+from airflow_delta_provider.domain.changes.schema import cast_field, edit_columns
 from airflow_delta_provider.domain.changes.step import (
     RESTORE,
     Cast,
@@ -379,7 +379,7 @@ class RewriteTable(Step):
 
     def edited(self, metadata: Json) -> Json:
         # No record of changes is needed: all files get the new types.
-        cast = with_fields(metadata, ((column.parts, partial(_rewritten, column.new)) for column in self.casts))
+        cast = edit_columns(metadata, ((column.parts, partial(_rewritten, column.new)) for column in self.casts))
         return cast if self.partition_by is None else {**cast, "partitionColumns": list(self.partition_by)}
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
