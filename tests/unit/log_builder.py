@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_delta_provider.domain.audit.history import HistoryAudit
-from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog, additions, first_adds, stored_paths
+from airflow_delta_provider.domain.audit.past import (
+    Addition,
+    FirstAdd,
+    PastLog,
+    additions_in,
+    first_adds_in,
+    stored_paths_in,
+)
 from airflow_delta_provider.domain.checks.rule import FileAspect
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.data_type import StructField, StructType
@@ -552,7 +559,7 @@ class History(PastLog):
             replay.take(actions)
         return replay.state(version)
 
-    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+    def paths_seen_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         named = {
             action[kind]["path"]
             for actions in self._commits[:version]
@@ -567,10 +574,10 @@ class History(PastLog):
         return {file.path: file.row_ids for commit in commits for file in commit.adds if file.path in paths}
 
     def first_adds(self, version: int, paths: Collection[str]) -> dict[str, FirstAdd]:
-        return first_adds(self._commits[: version + 1], paths, None)
+        return first_adds_in(self._commits[: version + 1], paths, None)
 
     def stored_paths(self, version: int) -> frozenset[PhysicalPath] | None:
-        return stored_paths(self._commits[: version + 1])
+        return stored_paths_in(self._commits[: version + 1])
 
     def adds_between(self, after: int, version: int) -> Iterable[Json]:
         commits = self._commits[after + 1 : version + 1]
@@ -595,7 +602,7 @@ class History(PastLog):
         wanted = {file.path: file for file in files}
         found: dict[str, Addition] = {}
         for version, actions in enumerate(self._commits if wanted else ()):
-            found = {**additions(version, actions, wanted, aspect), **found}
+            found = {**additions_in(version, actions, wanted, aspect), **found}
         return found
 
 

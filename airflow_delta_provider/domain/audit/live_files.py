@@ -294,7 +294,7 @@ class LiveFileTracker:
                 continue
             current = mapped and add["path"] not in old and not is_absolute(add["path"])
             found = list(check_added_file(add, state.metadata, stored_paths, current=current))
-            if found and current and self._begun_late and self._log.added_before(state.version, [add["path"]]):
+            if found and current and self._begun_late and self._log.paths_seen_before(state.version, [add["path"]]):
                 found = list(check_added_file(add, state.metadata, stored_paths))
             yield from found
             yield from check_partition_values(add, state.metadata)

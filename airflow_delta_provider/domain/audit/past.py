@@ -233,7 +233,7 @@ class Addition:
     action: Action
 
 
-def additions(
+def additions_in(
     version: int, actions: Sequence[Action], wanted: Mapping[str, LiveFile], aspect: FileAspect
 ) -> dict[str, Addition]:
     """Return the actions of a commit that add files as they are now, by path.
@@ -249,12 +249,12 @@ def additions(
     found: dict[str, Addition] = {}
     for add, action in zip(commit.adds, written):
         file = wanted.get(add.path)
-        if file is not None and _said(add, aspect) == _said(file, aspect):
+        if file is not None and _aspect_of(add, aspect) == _aspect_of(file, aspect):
             found[add.path] = Addition(commit, action)
     return found
 
 
-def _said(file: LiveFile, aspect: FileAspect) -> object:
+def _aspect_of(file: LiveFile, aspect: FileAspect) -> object:
     if aspect is FileAspect.ROW_IDS:
         return file.base_row_id
     if aspect is FileAspect.ROW_COUNT:
@@ -278,7 +278,7 @@ class FirstAdd:
     before: Metadata | None = None
 
 
-def first_adds(
+def first_adds_in(
     commits: Iterable[Iterable[Action]], paths: Collection[str], base: TableState | None
 ) -> dict[str, FirstAdd]:
     """Return the first ``add`` of each of ``paths``, by path. Commits before there is metadata are ignored.
@@ -311,10 +311,12 @@ def first_adds(
 FOREIGN_FILES = ("CLONE", "CONVERT")
 
 
-def stored_paths(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPath] | None:
-    """Return the paths, in lower case, that columns had in data files under these commits, from the first one on.
+def stored_paths_in(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPath] | None:
+    """Return every column path that data files may contain after these commits, in lower case.
 
-    None if not all are known: a schema cannot be read, or a commit took over files from elsewhere.
+    None if they are not all known: a schema cannot be read, or a commit took over files from elsewhere.
+
+    :param commits: commits from version 0 on; those without metadata may be left out
     """
     found: set[PhysicalPath] = set()
     for actions in map(list, commits):
@@ -329,7 +331,7 @@ def stored_paths(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPath]
 
 
 class PastLog:
-    """A table's log before the commits that are checked. This base class knows nothing of it."""
+    """A table's log before the commits that are checked. This base class has no commits."""
 
     @property
     def root(self) -> str | None:
@@ -341,7 +343,7 @@ class PastLog:
         return None
 
     def actions_at(self, version: int) -> Sequence[Action]:
-        """Return the actions of a commit; empty if the log no longer has it."""
+        """Return the actions of a commit; empty if the log no longer has it, or it is damaged."""
         return ()
 
     def state_at(self, version: int) -> TableState | None:
@@ -352,7 +354,7 @@ class PastLog:
         """Return the states that led to a version, as far back as they are kept; None if unknown."""
         return None
 
-    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+    def paths_seen_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         """Return the paths among ``paths`` that a commit before ``version`` added or removed."""
         return frozenset()
 
@@ -363,18 +365,19 @@ class PastLog:
     def first_adds(self, version: int, paths: Collection[str]) -> Mapping[str, FirstAdd]:
         """Return the first ``add`` of each file up to ``version``, by path.
 
-        Files that may have been added by a commit that is not kept are left out.
+        Leaves out files that may have been added by a commit that the log no longer has.
         """
         return {}
 
     def stored_paths(self, version: int) -> frozenset[PhysicalPath] | None:
-        """Return the lower-case paths that columns had in files up to ``version``; None if not all are known."""
+        """Return every column path that data files up to ``version`` may contain, in lower case; None if unknown."""
         return None
 
     def adds_between(self, after: int, version: int) -> Iterable[Mapping[str, Any]]:
-        """Yield the ``add`` actions of the kept commits after one version and up to another, as in the log.
+        """Yield the ``add`` actions of kept commits after one version and up to another, as logged.
 
-        :param after: version to start after; below 0, the adds of the checkpoint that the log begins with are included
+        :param after: version; if it is below 0 and the log no longer has commit 0, the adds of the checkpoint that the
+            log begins with come first
         """
         return ()
 
@@ -387,18 +390,18 @@ class PastLog:
     def last_adds(self, version: int, keys: Collection[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return each file's last ``add`` up to ``version``, as logged, if it has statistics.
 
-        Files that only a checkpoint contains, with statistics that are not JSON, are left out.
+        Leaves out files that only a checkpoint contains, with statistics that are not JSON.
         """
         return {}
 
     def commit_that_enabled(self, version: int, name: str) -> Commit | None:
-        """Return the kept commit, at most ``version``, since which a property is true; None if none is known."""
+        """Return the kept commit that enabled a property that is still true at ``version``; None if it is unknown."""
         return None
 
     def commits_that_added(
         self, files: Sequence[LiveFile], aspect: FileAspect = FileAspect.ROW_IDS
     ) -> Mapping[str, Addition]:
-        """Return the oldest kept commit that added each file with its present value of an aspect, by path."""
+        """Return, by path, the kept commit that gave each file its present row ids, or its present other aspect."""
         return {}
 
 

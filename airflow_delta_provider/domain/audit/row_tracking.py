@@ -163,7 +163,7 @@ class RowTrackingAudit:
         suspicious = [] if is_append else suspicious_paths(transition)
         earlier = again.keys() & frozenset(suspicious)
         if len(earlier) < len(suspicious) and self._begun_late:
-            earlier |= self._log.added_before(commit.version, suspicious)
+            earlier |= self._log.paths_seen_before(commit.version, suspicious)
         if self._follow is not None and tracked(transition):
             unplaced = [path for path in suspicious if path not in earlier] if self._begun_late else ()
             self._follow(moves_of(transition, earlier, unplaced))

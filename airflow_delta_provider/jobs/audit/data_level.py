@@ -38,7 +38,7 @@ from airflow_delta_provider.domain.report.answers import HiddenRows, Statistics
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.audit.hidden_rows import hidden_rows, queries_of
 from airflow_delta_provider.jobs.audit.range_audit import LogLevel, RangeAudit
-from airflow_delta_provider.jobs.delta.kept_log import KeptLog, adds_of
+from airflow_delta_provider.jobs.delta.kept_log import KeptLog, last_adds_after
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import OutOfTimeError, Progress, TimeBudget, Timings
@@ -108,7 +108,7 @@ class RowConditions:
         """Return the partition values of the live files, by path, as logged."""
         names, version = self._log.list_names(), self._state.version
         base = None if commit_name(0) in names else select_segment(names, earliest_version(names))
-        adds = adds_of(self._log, (self._state.files or {}).keys(), base, version)
+        adds = last_adds_after(self._log, base, version, (self._state.files or {}).keys())
         return {path: add.get("partitionValues") or {} for (path, _), add in adds.items()}
 
 

@@ -56,7 +56,7 @@ from airflow_delta_provider.domain.delta.table_properties import TableProperties
 from airflow_delta_provider.domain.delta.table_state import STATE_KINDS, Replay
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.audit.reduction import Reduction
-from airflow_delta_provider.jobs.delta.kept_log import adds_of
+from airflow_delta_provider.jobs.delta.kept_log import last_adds_after
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Timings
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
@@ -311,7 +311,7 @@ class CheckpointAudit:
 
     def originals(self, keys: frozenset[FileKey]) -> Mapping[FileKey, Mapping[str, Any]]:
         """Return the last ``add`` action of files in the commits up to now."""
-        return adds_of(self._log, keys, self._base, self._version)
+        return last_adds_after(self._log, self._base, self._version, keys)
 
     def _retained_since(self, segment: LogSegment, configuration: Mapping[str, Any]) -> float:
         """Return the time, in milliseconds since 1970, after which tombstones had to be in a checkpoint."""

@@ -234,7 +234,7 @@ def step_of(transition: Transition, log: KeptLog, assigned_ids: AssignedIds) -> 
         return CommitStep(transition)
     assigned = partial(assigned_ids.has, version=transition.commit.version)
     transition = replace(transition, past=replace(transition.past, assigned=assigned))
-    return CommitStep(transition, paths, log.added_before(transition.commit.version, paths))
+    return CommitStep(transition, paths, log.paths_seen_before(transition.commit.version, paths))
 
 
 @dataclass

@@ -112,7 +112,7 @@ class _Log(PastLog):
     def __init__(self, commits: Sequence[Sequence[Action]]) -> None:
         self._commits = commits
 
-    def added_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
+    def paths_seen_before(self, version: int, paths: Sequence[str]) -> frozenset[str]:
         actions = (action for commit in self._commits[:version] for action in commit[1:])
         return frozenset(paths) & {a[kind]["path"] for a in actions for kind in ("add", "remove") if kind in a}
 

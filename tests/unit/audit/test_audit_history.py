@@ -505,7 +505,7 @@ class Shortened(History):
     def state_at(self, version: int) -> Any:
         return super().state_at(version) if version >= self._first else None
 
-    def added_before(self, version: int, paths: Any) -> frozenset[str]:
+    def paths_seen_before(self, version: int, paths: Any) -> frozenset[str]:
         return frozenset()
 
     def commits_that_added(self, *wanted: Any) -> Any:

@@ -202,9 +202,7 @@ def test_errors_name_columns_by_their_logical_path() -> None:
 
 
 def test_edits_keep_the_spelling_of_numbers() -> None:
-    text = (
-        '{"type":"struct","fields":[{"name":"n","type":"integer","metadata":{"a":1.0E10,"b":1e400}}]}'
-    )
+    text = '{"type":"struct","fields":[{"name":"n","type":"integer","metadata":{"a":1.0E10,"b":1e400}}]}'
     after = steps.RenameColumns((steps.ColumnName(("n",), "m"),)).edited({"schemaString": text})
     assert after["schemaString"] == text.replace('"name":"n"', '"name":"m"')
 
