@@ -71,7 +71,7 @@ def _types(columns: Columns, *, is_field: bool = False) -> Iterator[tuple[str, t
     """Yield columns by name, with their types, and True for fields of structs."""
     for kind in columns.values():
         if kind.below is None:
-            yield kind.name, (kind.of, is_field)
+            yield kind.name, (kind.type_name, is_field)
         else:
             yield from _types(kind.below, is_field=True)
 

@@ -43,7 +43,7 @@ class ColumnKind:
     """The form of a column's statistics.
 
     :param name: name of the column, for people
-    :param of: type of the column, for people
+    :param type_name: type of the column, for people
     :param usual: Python types of bounds that need no further check if the lower is not above the upper
     :param value: function that returns the value of a bound, and raises ValueError if it is invalid. None if bounds are
         not checked
@@ -56,7 +56,7 @@ class ColumnKind:
     """
 
     name: str
-    of: str
+    type_name: str
     usual: tuple[type, ...] = ()
     value: Callable[[Any], Any] | None = None
     plain: Callable[[Any, Any], bool] | None = None

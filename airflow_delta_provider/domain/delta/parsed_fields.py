@@ -89,7 +89,7 @@ def narrower_bounds(said: object, other: object, metadata: Metadata) -> Iterator
         return
     known = {kind.name: bounds for kind, *bounds, _ in walk(ours, columns)}
     for kind, *bounds, _ in walk(theirs, columns):
-        narrower = _NARROWER.get("decimal" if kind.decimal is not None else kind.of)
+        narrower = _NARROWER.get("decimal" if kind.decimal is not None else kind.type_name)
         for part, text, value in zip(BOUNDS, known.get(kind.name, ()), bounds):
             try:
                 if narrower in (_is_less, _is_lower) and narrower(text, value, kind, part == BOUNDS[1]):
@@ -164,7 +164,7 @@ def _of_statistics(said: Mapping[str, Any], parsed: Mapping[str, Any], columns: 
 
 def _is_bound(text: Any, value: Any, kind: ColumnKind, *, upper: bool) -> bool:
     """Return True if a parsed bound is close to its string, and excludes no value that the string includes."""
-    of = "decimal" if kind.of.startswith("decimal") else kind.of
+    of = "decimal" if kind.type_name.startswith("decimal") else kind.type_name
     compare = _COMPARED.get(of)
     if compare is None or kind.value is None or kind.below is not None:
         return True
@@ -190,7 +190,7 @@ def _is_lower(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
 
 def _is_less(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
     """Return True if a float excludes its neighbour: no difference is too small to hide rows."""
-    ours, theirs = _nearest(said, kind.of), _nearest(value, kind.of)
+    ours, theirs = _nearest(said, kind.type_name), _nearest(value, kind.type_name)
     return ours > theirs if upper else ours < theirs
 
 

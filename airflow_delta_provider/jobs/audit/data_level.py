@@ -249,13 +249,15 @@ class DataLevel(LogLevel):
             return
         self._progress(f"{self._name}: comparing statistics of {counted(len(columns), 'column')} with rows")
         with self._timings.phase("bounds"), self._limit():
-            for column, *values in proofs.bounds(data, state.metadata, columns):
-                findings = column.compare(*values)
+            for column, live_rows, nulls, row_min, row_max in proofs.bounds(data, state.metadata, columns):
+                findings = column.compare(live_rows, nulls, row_min, row_max)
                 rows = surveyed.rows_of(column.file) or 0
-                surveyed.statistics.add_rows(column, findings or (), rows, *values[1:])
+                surveyed.statistics.add_repair(
+                    column, findings or (), rows, nulls=nulls, row_min=row_min, row_max=row_max
+                )
                 if findings is not None:
                     surveyed.findings += findings
-                    surveyed.statistics.decide(column)
+                    surveyed.statistics.count_decided(column)
 
     def _check_conditions(
         self, proofs: RowProofs, state: TableState, data: DeltaFiles, files: Sequence[LiveFile], surveyed: FooterSurvey

@@ -19,10 +19,10 @@ from airflow_delta_provider.domain.checks.data_files.files import (
 )
 from airflow_delta_provider.domain.checks.data_files.schema import FileSchemas
 from airflow_delta_provider.domain.checks.data_files.statistics import (
+    ComparisonTotals,
     FileStatistics,
-    OpenColumn,
     StatisticsComparison,
-    StatisticsCount,
+    UndecidedColumn,
 )
 from airflow_delta_provider.domain.checks.row_tracking.commits import suspicious_paths
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import (
@@ -65,8 +65,8 @@ class FooterSurvey:
     ids: dict[str, FileIds] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     is_complete: bool = True
-    statistics: StatisticsCount = field(default_factory=StatisticsCount)
-    undecided: list[OpenColumn] = field(default_factory=list)
+    statistics: ComparisonTotals = field(default_factory=ComparisonTotals)
+    undecided: list[UndecidedColumn] = field(default_factory=list)
 
     def rows_of(self, file: RowFile) -> int | None:
         """Return the number of rows of a file: from its footer, or from the log if the footer could not be read."""
@@ -120,9 +120,9 @@ def survey_with_statistics(
             result.ids[file.path] = ids
             result.statistics.add(compared)
             wrong_rows = file.num_records is not None and file.num_records != ids.rows
-            if compared.right or wrong_rows:
-                result.statistics.repairs.add(file, ids.rows, compared.right)
-            result.undecided += compared.open if rows_follow else ()
+            if compared.corrected or wrong_rows:
+                result.statistics.repairs.add(file, ids.rows, compared.corrected)
+            result.undecided += compared.undecided if rows_follow else ()
             result.findings += compared.findings
             if file.num_records is not None and wrong_rows:
                 result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
@@ -136,7 +136,7 @@ _AT_ONCE = 1000
 def _read(
     data: DeltaFiles,
     file: LiveFile,
-    said: object,
+    logged_statistics: object,
     column: str | None,
     schemas: FileSchemas | None,
     statistics: FileStatistics | None,
@@ -146,7 +146,7 @@ def _read(
         footer = data.footer(file)
         if schemas is not None:
             wrong += schemas.check(footer.schema, file.path)
-        compared = StatisticsComparison() if statistics is None else statistics.check(footer, file, said)
+        compared = StatisticsComparison() if statistics is None else statistics.check(footer, file, logged_statistics)
         return (file_ids(footer, column), compared), wrong
     except (MissingFileError, FooterError, MaterializedTypeError, UnreadFileError) as error:
         return None, [*wrong, _unread(file, column, error)]
@@ -291,8 +291,8 @@ class RowProofs(Protocol):
         """
 
     def bounds(
-        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
-    ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[UndecidedColumn]
+    ) -> Iterator[tuple[UndecidedColumn, int, int, Any, Any]]:
         """Yield columns with their numbers of live rows and NULLs, and their least and greatest value without NaN.
 
         Columns that cannot be read are left out.

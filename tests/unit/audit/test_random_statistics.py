@@ -131,8 +131,8 @@ def test_verdict_is_the_truth_about_the_rows(seed: int) -> None:
     result = check(written(rows, **options), {of: of for of in columns}, stats, count)
     assert {finding.column: finding.code for finding in result.findings} == expected
     assert (result.compared, list(result.left_out)) == (4, [])
-    assert {right.column for right in result.right} == {(of,) for of in expected}
-    for right in result.right:
+    assert {right.column for right in result.corrected} == {(of,) for of in expected}
+    for right in result.corrected:
         (of,) = right.column
         for part, value in (("minValues", right.min), ("maxValues", right.max), ("nullCount", right.nulls)):
             stats[part].pop(of, None)
@@ -241,10 +241,10 @@ def test_shortcut_for_equal_statistics_finds_what_is_found_without_it(monkeypatc
         fast = check(footer, names, said, 3)
         with monkeypatch.context() as patch:
             patch.setattr(
-                "airflow_delta_provider.domain.checks.data_files.statistics._Equality.holds", lambda *_: False
+                "airflow_delta_provider.domain.checks.data_files.statistics._EqualityTest.passes", lambda *_: False
             )
             patch.setattr(
-                "airflow_delta_provider.domain.checks.data_files.statistics._not_equal", lambda leaves, *_: list(leaves)
+                "airflow_delta_provider.domain.checks.data_files.statistics._unequal", lambda leaves, *_: list(leaves)
             )
             slow = check(footer, names, said, 3)
         assert (fast.findings, fast.compared, fast.left_out) == (slow.findings, slow.compared, slow.left_out)
@@ -275,4 +275,4 @@ def test_ten_thousand_columns_and_a_row_group_without_statistics() -> None:
     object.__setattr__(footer, "statistics", lambda: (groups, writer))
     stats: dict[str, Any] = {part: dict.fromkeys(names, 0) for part in ("minValues", "maxValues", "nullCount")}
     result = check(footer, dict.fromkeys(names, "integer"), {"numRecords": 2, **stats}, 2)
-    assert (len(result.findings), len(result.left_out), len(result.open)) == (10_000, 10_000, 10_000)
+    assert (len(result.findings), len(result.left_out), len(result.undecided)) == (10_000, 10_000, 10_000)

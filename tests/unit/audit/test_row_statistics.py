@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.checks.data_files.statistics import FileStatistics, StatisticsCount
+from airflow_delta_provider.domain.checks.data_files.statistics import ComparisonTotals, FileStatistics
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -34,7 +34,7 @@ def compared(
     partition_by: tuple[str, ...] = (),
     mode: str = "none",
     **options: Any,
-) -> tuple[Told, StatisticsCount, Told, StatisticsCount]:
+) -> tuple[Told, ComparisonTotals, Told, ComparisonTotals]:
     """Return findings and counts at level footers, and at level data.
 
     :param deleted: rows that a deletion vector deletes
@@ -47,18 +47,18 @@ def compared(
     metadata = Metadata("t", json.dumps(wire), partition_by, {MODE: mode})
     check = FileStatistics(metadata, has_vectors=vector is not None)
     result = check.check(parse_footer(out.getvalue()), file, json.dumps({"numRecords": rows.num_rows, **stats}))
-    counts, after = StatisticsCount(), StatisticsCount()
+    counts, after = ComparisonTotals(), ComparisonTotals()
     counts.add(result)
     after.add(result)
     live = rows.take([row for row in range(rows.num_rows) if row not in deleted])
     findings = list(result.findings)
-    for column in result.open:
+    for column in result.undecided:
         values = _values(live, column.names)
         low, high = (min(values), max(values)) if values and column.is_bounded else (None, None)
         found = column.compare(live.num_rows, live.num_rows - len(values), low, high)
         if found is not None:
             findings += found
-            after.decide(column)
+            after.count_decided(column)
     return _told(result.findings), counts, _told(findings), after
 
 
@@ -177,7 +177,7 @@ def test_bounds_are_compared_although_the_footer_counts_no_nulls():
     file = LiveFile("f", 1, None, None, 3)
     result = FileStatistics(metadata, has_vectors=False).check(footer, file, json.dumps({"numRecords": 3, **stats}))
     assert [finding.code for finding in result.findings] == ["DF14"]
-    (column,) = result.open
+    (column,) = result.undecided
     assert (column.is_bounded, [finding.code for finding in column.compare(3, 1, None, None) or ()]) == (
         False,
         ["DF15"],
@@ -197,7 +197,7 @@ def test_footer_statistics_of_another_length_leave_the_column_to_its_rows():
     file = LiveFile("f", 1, None, None, 2)
     result = FileStatistics(metadata, has_vectors=False).check(footer, file, json.dumps({"numRecords": 2, **stats}))
     assert list(result.left_out) == ["the footer's statistics of the column are damaged"] * 2
-    found = [finding for column in result.open for finding in column.compare(2, 0, 1, 5) or ()]
+    found = [finding for column in result.undecided for finding in column.compare(2, 0, 1, 5) or ()]
     assert [(finding.code, finding.column) for finding in found] == [("DF14", "x")]
 
 

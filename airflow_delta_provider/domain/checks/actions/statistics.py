@@ -209,7 +209,7 @@ def _rounded(kind: ColumnKind, least: Any, most: Any, writer: str | None, path: 
         + ("the limit of 64-bit integers." if whole else "doubles, which lack some of its digits."),
         path=path,
         column=kind.name,
-        type=kind.of,
+        type=kind.type_name,
         least=_short(least),
         greatest=_short(most),
     )
@@ -228,7 +228,7 @@ def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
         "The column {column} has the type {type}, but {part} of {path} gives {value!r} for it.",
         path=path,
         column=kind.name,
-        type=kind.of,
+        type=kind.type_name,
         part=part,
         value=_short(value),
     )

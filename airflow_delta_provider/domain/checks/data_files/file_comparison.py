@@ -89,8 +89,36 @@ NOT_FOUND = "the log has no statistics as JSON"
 DECIDED_BY_ROWS = frozenset({NO_STATISTICS, DAMAGED, UNTRUSTED, TRUNCATED, DELETED, TIGHT, CALENDAR})
 
 
-class StatisticsCheck:
-    """The statistics of one file."""
+class Logged(NamedTuple):
+    """The statistics of a column in the log; None for those that are missing or not to be compared."""
+
+    minimum: Any
+    maximum: Any
+    nulls: Any
+
+    @property
+    def is_empty(self) -> bool:
+        """Return True if there are none."""
+        return self.minimum is None and self.maximum is None and self.nulls is None
+
+    @property
+    def has_bounds(self) -> bool:
+        """Return True if there is a bound."""
+        return self.minimum is not None or self.maximum is not None
+
+
+class Problems(NamedTuple):
+    """The reasons why the number of NULLs, and the bounds, of a column were not compared; None if they were."""
+
+    nulls: str | None
+    bounds: str | None
+
+
+class FileComparison:
+    """Compares the statistics of one file in the log with its footer or its rows.
+
+    :param stats: all its statistics in the log
+    """
 
     def __init__(self, file: LiveFile, stats: Mapping[str, Any], writer: Writer, *, has_vectors: bool) -> None:
         self._path = file.path
@@ -107,43 +135,39 @@ class StatisticsCheck:
         return self._deleted > 0 and self._is_tight
 
     def check(
-        self, leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]], least: Any, most: Any, count: Any
-    ) -> tuple[list[Finding], list[str | None]]:
-        """Return findings about a column, and the reasons why its number of NULLs and its bounds were not compared."""
+        self, leaf: StoredColumn, groups: Sequence[Sequence[ChunkStatistics]], logged: Logged
+    ) -> tuple[list[Finding], Problems]:
+        """Return findings about a column by its footer, and the reasons why statistics were not compared."""
         if leaf.problem is not None:
-            return [], [leaf.problem, None]
-        found: list[Finding] = []
-        problems: list[str | None] = [None, None]
-        parts: list[Iterator[Finding]] = [iter(()), iter(())]
+            return [], Problems(leaf.problem, None)
         try:
             chunks = self.chunks(leaf, groups)
         except NotComparedError as reason:
-            return [], [str(reason) if said else None for said in (count is not None, (least, most) != (None, None))]
+            text = str(reason)
+            return [], Problems(None if logged.nulls is None else text, text if logged.has_bounds else None)
+        found: list[Finding] = []
+        of_nulls = of_bounds = None
         if leaf.ordinal is not None or self._rows is not None:
-            parts[0] = self._nulls(leaf, partial(self.counted, leaf, chunks), count, self._deleted)
-        if leaf.ordinal is not None and (least is not None or most is not None):
-            parts[1] = self._bounds(leaf, partial(self.stored, leaf, chunks), least, most)
-        for number, part in enumerate(parts):
-            try:
-                found.extend(part)  # keeps those before an error
-            except NotComparedError as reason:
-                problems[number] = str(reason)
-        return found, problems
+            nulls = self._nulls(leaf, partial(self.counted, leaf, chunks), logged.nulls, self._deleted)
+            of_nulls = _extend(found, nulls)
+        if leaf.ordinal is not None and logged.has_bounds:
+            of_bounds = _extend(found, self._bounds(leaf, partial(self.stored, leaf, chunks), logged))
+        return found, Problems(of_nulls, of_bounds)
 
     def check_rows(
-        self, leaf: StoredColumn, least: Any, most: Any, count: Any, rows: int, nulls: int, low: Any, high: Any
+        self, leaf: StoredColumn, logged: Logged, rows: int, nulls: int, row_min: Any, row_max: Any
     ) -> list[Finding] | None:
         """Return findings about a column from its live rows, without NaN in the bounds; None if it cannot be compared.
 
         :param rows: number of live rows
-        :param low: least value, as ``BoundKind.stored`` returns it; None if there is none
+        :param row_min: least value, as ``BoundKind.stored`` returns it; None if there is none
         """
-        lows, highs = ([], []) if low is None else ([low], [high])
-        stored = StoredBounds(lows, highs, is_exact=True, problem=None)
-        found = list(self._nulls(leaf, lambda: (nulls, rows - nulls), count, deleted=0))
+        minima, maxima = ([], []) if row_min is None else ([row_min], [row_max])
+        stored = StoredBounds(minima, maxima, is_exact=True, problem=None)
+        found = list(self._nulls(leaf, lambda: (nulls, rows - nulls), logged.nulls, deleted=0))
         try:
-            if least is not None or most is not None:
-                found.extend(self._bounds(leaf, lambda _: stored, least, most))
+            if logged.has_bounds:
+                found.extend(self._bounds(leaf, lambda _: stored, logged))
         except NotComparedError:
             return found or None
         return found
@@ -189,6 +213,7 @@ class StatisticsCheck:
         """Yield a finding about the number of NULLs.
 
         :param counted: returns the numbers of NULLs and of values
+        :param count: number of NULLs in the log
         :param deleted: number of counted rows that a deletion vector deletes
         """
         if not leaf.kind.counted or type(count) is not int:
@@ -223,9 +248,9 @@ class StatisticsCheck:
             yield from self._differing_nulls(leaf, count, max(0, nulls - deleted), min(nulls, nulls + values - deleted))
 
     def _differing_nulls(self, leaf: StoredColumn, count: int, fewest: int, most: int) -> Iterator[Finding]:
-        """Yield a finding if the number of NULLs is not that of the live rows, which is in a range.
+        """Yield a finding if the log's number of NULLs is impossible: the live rows have ``fewest`` to ``most``.
 
-        :raises NotComparedError: if it is in the range
+        :raises NotComparedError: if it is possible, but not certain
         """
         if fewest <= count <= most:
             if fewest < most:
@@ -244,23 +269,23 @@ class StatisticsCheck:
             )
 
     def _bounds(
-        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], StoredBounds], least: Any, most: Any
+        self, leaf: StoredColumn, stored_as: Callable[[BoundKind], StoredBounds], logged: Logged
     ) -> Iterator[Finding]:
         kind = leaf.bounds
         if kind is None:
             raise NotComparedError(OTHER_TYPE)
         try:
-            low = None if least is None else kind.logged(least)
-            high = None if most is None else kind.logged(most)
+            low = None if logged.minimum is None else kind.logged(logged.minimum)
+            high = None if logged.maximum is None else kind.logged(logged.maximum)
         except (ValueError, OverflowError):
             raise NotComparedError(UNDECIDABLE) from None
         stored = stored_as(kind)
-        if not stored.lows:
+        if not stored.minima:
             return  # no values: bounds carry no information
-        first, last = min(stored.lows), max(stored.highs)
+        first, last = min(stored.minima), max(stored.maxima)
         self.check_calendar(kind, min(value for value in (first, low, high) if value is not None), stored)
-        below = 0 if low is None else sum(value < low or low != low for value in stored.lows)
-        above = 0 if high is None else sum(value > high and _exceeds(value, high, kind) for value in stored.highs)
+        below = 0 if low is None else sum(value < low or low != low for value in stored.minima)
+        above = 0 if high is None else sum(value > high and _exceeds(value, high, kind) for value in stored.maxima)
         if below or above:
             if not stored.is_exact:
                 raise NotComparedError(TRUNCATED)
@@ -299,8 +324,8 @@ class StatisticsCheck:
             writer.marks_truncated_strings if kind.is_text else writer.has_reliable_binary_bounds
         ):
             raise NotComparedError(UNTRUSTED)
-        lows: list[Any] = []
-        highs: list[Any] = []
+        minima: list[Any] = []
+        maxima: list[Any] = []
         is_exact, problem = True, None
         for chunk in chunks:
             if chunk.num_values == (chunk.null_count or 0):
@@ -312,17 +337,17 @@ class StatisticsCheck:
             if not (is_signed if chunk.is_deprecated else is_ordered):
                 raise NotComparedError(UNTRUSTED)
             try:
-                low, high = kind.stored(chunk.minimum), kind.stored(chunk.maximum)
+                minimum, maximum = kind.stored(chunk.minimum), kind.stored(chunk.maximum)
             except (UndecidableBoundError, ArithmeticError):
                 raise NotComparedError(DAMAGED) from None
-            if not low <= high:  # NaN, or damage
+            if not minimum <= maximum:  # NaN, or damage
                 raise NotComparedError(UNTRUSTED)
             is_exact = is_exact and chunk.is_exact
-            lows.append(low)
-            highs.append(high)
-        if problem is not None and not lows:
+            minima.append(minimum)
+            maxima.append(maximum)
+        if problem is not None and not minima:
             raise NotComparedError(problem)
-        return StoredBounds(lows, highs, is_exact, problem, len(chunks))
+        return StoredBounds(minima, maxima, is_exact, problem, len(chunks))
 
     def _excluded(
         self,
@@ -393,11 +418,20 @@ class StoredBounds(NamedTuple):
     :param groups: number of row groups; None for live rows
     """
 
-    lows: list[Any]
-    highs: list[Any]
+    minima: list[Any]
+    maxima: list[Any]
     is_exact: bool
     problem: str | None
     groups: int | None = None
+
+
+def _extend(found: list[Finding], findings: Iterator[Finding]) -> str | None:
+    """Add findings up to the first error; return the reason why the rest was not compared, or None."""
+    try:
+        found.extend(findings)
+    except NotComparedError as reason:
+        return str(reason)
+    return None
 
 
 def _exceeds(value: Any, bound: Any, kind: BoundKind) -> bool:

@@ -315,12 +315,12 @@ class Packing(NamedTuple):
     :param code: code of ``struct`` that encodes both; empty if there is none
     """
 
-    least: Pack
-    most: Pack
+    pack_min: Pack
+    pack_max: Pack
     code: str = ""
 
 
-def packing(element: SchemaElement, of: str) -> Packing | None:
+def packing_of(element: SchemaElement, of: str) -> Packing | None:
     """Return the encoding of bounds; None if it is not always possible."""
     physical = element.physical_type
     if of in _INTEGERS and not _is_unsigned(element):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from airflow_delta_provider.domain.checks.data_files.stored_bounds import BoundKind, Packing, bound_kind, packing
+from airflow_delta_provider.domain.checks.data_files.stored_bounds import BoundKind, Packing, bound_kind, packing_of
 from airflow_delta_provider.domain.delta.column_statistics import ColumnKind, Columns, columns_of
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
@@ -20,7 +20,7 @@ class StoredColumn(NamedTuple):
     :param ordinal: place in row groups; None if the file lacks the column, so that all its values are NULL
     :param path: path in the file, as encoded in row groups
     :param bounds: None if they cannot be compared
-    :param packed: functions that encode bounds of a top-level column as files do; None if that is not possible
+    :param packing: functions that encode bounds of a top-level column as files do; None if that is not possible
     :param problem: the reason why the column was not found in the file
     """
 
@@ -29,7 +29,7 @@ class StoredColumn(NamedTuple):
     ordinal: int | None
     path: bytes
     bounds: BoundKind | None
-    packed: Packing | None = None
+    packing: Packing | None = None
     problem: str | None = None
 
 
@@ -106,12 +106,12 @@ class StoredColumns:
                 path, is_missing = (paths[0], False) if len(paths) == 1 else ((), bool(by_id) and not paths)
             else:
                 is_missing = not alike
-            problem = _VARIANT if kind.of == "variant" else None if is_missing else _NO_COLUMN
+            problem = _VARIANT if kind.type_name == "variant" else None if is_missing else _NO_COLUMN
             if path in layout.leaves:
                 ordinal, element = layout.leaves[path]
-                is_ordered_otherwise = kind.of == "string" and kind.value is None
-                bounds = None if is_ordered_otherwise else bound_kind(element, kind.of)
-                packed = None if bounds is None or above else packing(element, kind.of)
-                yield StoredColumn(kind, (*names, name), ordinal, encoded_path(path), bounds, packed)
+                is_ordered_otherwise = kind.type_name == "string" and kind.value is None
+                bounds = None if is_ordered_otherwise else bound_kind(element, kind.type_name)
+                packing = None if bounds is None or above else packing_of(element, kind.type_name)
+                yield StoredColumn(kind, (*names, name), ordinal, encoded_path(path), bounds, packing)
             elif names or problem is not None or name not in self._partition_columns:
                 yield StoredColumn(kind, (*names, name), None, b"", None, problem=problem)

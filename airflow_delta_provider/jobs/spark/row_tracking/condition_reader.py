@@ -17,7 +17,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.checks.data_files.files import BrokenCondition
-from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
+from airflow_delta_provider.domain.checks.data_files.statistics import UndecidedColumn
 from airflow_delta_provider.domain.delta.data_type import sql_name
 from airflow_delta_provider.domain.delta.deletion_vector import BrokenDeletionVectorError
 from airflow_delta_provider.domain.delta.live_file import LiveFile
@@ -78,12 +78,12 @@ class ConditionReader:
                         proof.problems.append((condition, f"it fails on a row ({_reason(error)})"))
         return proof
 
-    def bounds(self, columns: Sequence[OpenColumn]) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+    def bounds(self, columns: Sequence[UndecidedColumn]) -> Iterator[tuple[UndecidedColumn, int, int, Any, Any]]:
         """Yield columns with the numbers of live rows and NULLs, and the least and the greatest value without NaN.
 
         A query reads many columns of all their files. If it fails, those of damaged files are left out.
         """
-        by_names: dict[tuple[str, ...], list[OpenColumn]] = {}
+        by_names: dict[tuple[str, ...], list[UndecidedColumn]] = {}
         for column in columns:
             by_names.setdefault(column.names, []).append(column)
         left = iter([(path, alike) for names, alike in by_names.items() if (path := self._logical(names)) is not None])
@@ -91,13 +91,13 @@ class ConditionReader:
             files = list({column.file.path: column.file for _, alike in batch for column in alike}.values())
             aggregates = ["count(1) AS rows"]
             for index, (path, alike) in enumerate(batch):
-                aggregates += _aggregates(index, path, alike[0].of, any(column.is_bounded for column in alike))
+                aggregates += _aggregates(index, path, alike[0].type_name, any(column.is_bounded for column in alike))
             rows = self._aggregated(files, frozenset(path[0] for path, _ in batch), aggregates)
             found = {files[row["#file"]].path: row.asDict() for row in rows}
             for index, (_, alike) in enumerate(batch):
                 for column in alike:
                     if (row := found.get(column.file.path)) is not None:
-                        low, high = (_value(column.of, row.get(f"{end}{index}")) for end in _ENDS)
+                        low, high = (_value(column.type_name, row.get(f"{end}{index}")) for end in _ENDS)
                         yield column, row["rows"], row["rows"] - row[f"count{index}"], low, high
                     elif column.file.live_rows == 0:
                         yield column, 0, 0, None, None

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
 from airflow_delta_provider.domain.checks import faults
-from airflow_delta_provider.domain.checks.data_files.statistics import OpenColumn
+from airflow_delta_provider.domain.checks.data_files.statistics import UndecidedColumn
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds
 from airflow_delta_provider.domain.checks.row_tracking.history import bounded, untracked
 from airflow_delta_provider.domain.checks.row_tracking.id_sets import DriverLimits
@@ -250,8 +250,8 @@ class SparkRowProofs:
         return ConditionReader(self._session, data, metadata).check(files, conditions, partition_values)
 
     def bounds(
-        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[OpenColumn]
-    ) -> Iterator[tuple[OpenColumn, int, int, Any, Any]]:
+        self, data: DeltaFiles, metadata: Metadata, columns: Sequence[UndecidedColumn]
+    ) -> Iterator[tuple[UndecidedColumn, int, int, Any, Any]]:
         return ConditionReader(self._session, data, metadata).bounds(columns)
 
     def found_rows(
