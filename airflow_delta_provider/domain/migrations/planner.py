@@ -91,7 +91,7 @@ _ANY_ENGINE = Engine("4.2.0", "4.4.0", frozenset(name.casefold() for name in FEA
 
 
 @dataclass(frozen=True)
-class MigrationPlanned(Planned):
+class PlanningResult(Planned):
     """A plan and the reasons against it.
 
     :param wants_files: True if the live files must be read to plan in full
@@ -107,7 +107,7 @@ def plan_migration(
     state: TableState,
     engine: Engine | None = None,
     survey: DropSurvey | None = None,
-) -> MigrationPlanned:
+) -> PlanningResult:
     """Plan the changes that bring a table to its declared state; a second run plans nothing.
 
     :param state: state of the table; with its files, once ``wants_files`` was answered
@@ -121,10 +121,10 @@ def plan_migration(
             id=state.metadata.id,
             wanted=spec.table_id,
         )
-        return MigrationPlanned(None, (other,))
+        return PlanningResult(None, (other,))
     engine = engine or _ANY_ENGINE
     if blocked := (*check_table(table.text, state.protocol, engine), *check_not_tracked(table.text, state)):
-        return MigrationPlanned(None, blocked)
+        return PlanningResult(None, blocked)
     draft = MigrationDraft(table, spec, state, engine, survey or DropSurvey())
     for part in _PARTS:
         if not draft.refusals:  # after a refusal, the table is not in the state that the next part needs
@@ -132,10 +132,10 @@ def plan_migration(
     if spec.only_additive:
         draft.refusals += _not_additive(draft.steps)
     if draft.refusals:
-        return MigrationPlanned(None, tuple(draft.refusals), draft.wants_files)
+        return PlanningResult(None, tuple(draft.refusals), draft.wants_files)
     done, protocols = tuple(_in_one_commit(draft.steps)), (state.protocol, draft.state.protocol)
     plan = MigrationPlan(table, done, *protocols, tuple(draft.notes), spec=spec, before=state)
-    return MigrationPlanned(plan, (), draft.wants_files)
+    return PlanningResult(plan, (), draft.wants_files)
 
 
 def _in_one_commit(planned: Iterable[Step]) -> Iterator[Step]:
@@ -171,14 +171,14 @@ def _not_additive(planned: Iterable[Step]) -> Iterator[Finding]:
 _LAST_DECIDES = ("partition_by", "cluster_by", "rewrites_all")
 
 
-def planned_migration(
+def migration_to_lint(
     steps: Iterable[Step],
     before: TableState,
     *,
     features_added: Collection[str] | None = None,
     most_rewritten: int | None = None,
 ) -> PlannedMigration:
-    """Return the combined changes of steps on a table.
+    """Return the combined changes of steps on a table, as rules about plans check them.
 
     :param before: state of the table; with its files, rules know whether it has rows
     :param features_added: features added to its protocol; None for the features that the steps name

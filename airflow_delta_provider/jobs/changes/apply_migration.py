@@ -40,7 +40,7 @@ from airflow_delta_provider.domain.migrations.plan import (
     check_approved,
     not_approved,
 )
-from airflow_delta_provider.domain.migrations.planner import MigrationPlanned
+from airflow_delta_provider.domain.migrations.planner import PlanningResult
 from airflow_delta_provider.domain.report.report import Finding, Severity
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
 from airflow_delta_provider.domain.request.migration_options import ApplyMigrationOptions
@@ -51,7 +51,7 @@ from airflow_delta_provider.jobs.changes.planned_change import PlannedChange, au
 from airflow_delta_provider.jobs.changes.sql_changes import DropFeatures
 from airflow_delta_provider.jobs.changes.values import find_lost, find_nulls, rows_of
 from airflow_delta_provider.jobs.delta.session import OpenTable
-from airflow_delta_provider.jobs.migrations.planning import plan_for
+from airflow_delta_provider.jobs.migrations.planning import plan_for_table
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session import why_not_analyzed_fit, why_not_parsed_fit
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
@@ -272,9 +272,9 @@ class ApplyMigration(PlannedChange):
             return ()
         return (*self._not_as_declared(after), *audited(self.table, self.state, commits))
 
-    def _plan_on(self, state: TableState) -> MigrationPlanned:
+    def _plan_on(self, state: TableState) -> PlanningResult:
         engine = self.session.engine
-        return plan_for(self.session, self.table, self.spec, self.options, state, engine, disprove=False)
+        return plan_for_table(self.session, self.table, self.spec, self.options, state, engine, disprove=False)
 
     def _not_approved(self, plan: MigrationPlan) -> Iterator[Finding]:
         """Yield deviations from the approved plan; without one, changes that the policy does not allow unapproved."""

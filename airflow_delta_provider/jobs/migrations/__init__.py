@@ -9,6 +9,6 @@ Imports ``jobs/delta``, ``jobs/storage``, ``jobs/tables``, ``jobs/process.py``, 
 its jobs.
 
 - A new job that reads a spec: a function like ``check_drift`` in ``drift.py``, and an entry in ``KINDS``.
-- A fact that planning must read from the table: ``plan_for`` in ``planning.py``, passed to ``domain/migrations``.
+- A fact that planning must read from the table: ``plan_for_table`` in ``planning.py``, passed to ``domain/migrations``.
 - A trial by the engine belongs in ``jobs/changes/rehearsal.py``.
 """

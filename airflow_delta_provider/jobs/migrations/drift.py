@@ -59,7 +59,7 @@ from airflow_delta_provider.domain.spec.writing import describe
 from airflow_delta_provider.jobs.delta.engines import decisions_about_files, writers_within
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
-from airflow_delta_provider.jobs.migrations.planning import completed
+from airflow_delta_provider.jobs.migrations.planning import with_like_columns
 from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
@@ -76,7 +76,7 @@ def check_drift(session: DeltaSession, text: str, request: JobRequest, progress:
     """Compare one table with its spec. Only its log is read, and its commits only if there is drift."""
     del progress
     options = cast("CheckDriftOptions", request.options)
-    spec = completed(session, options.spec_of(text))
+    spec = with_like_columns(session, options.spec_of(text))
     table, timings = session.open_table(text), Timings()
     with timings.phase("read"):
         state = table.log.read_state(with_files=spec.rows is not None)

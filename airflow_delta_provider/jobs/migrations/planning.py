@@ -1,4 +1,4 @@
-"""Plans a migration of one table from its log: the steps, the questionable changes, the engines locked out."""
+"""Plans the migration of one table from its log: the steps, findings about them, and engines that they lock out."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.changes.preflight import (
     affects_engines,
     steps_to_rehearse,
 )
+from airflow_delta_provider.domain.changes.step import Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.delta.commit import parse_commit
@@ -36,7 +37,7 @@ from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.migrations.disproof import claims_of, disproved, values_in
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration, planned_migration
+from airflow_delta_provider.domain.migrations.planner import PlanningResult, migration_to_lint, plan_migration
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.check_options import RECENT_DAYS, fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -53,71 +54,86 @@ from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.session import TableError
 
 
-def completed(session: DeltaSession, spec: TableSpec) -> TableSpec:
+def with_like_columns(session: DeltaSession, spec: TableSpec) -> TableSpec:
     """Return a spec with the columns of the table that its ``like`` names.
 
-    :raises TableError: if there is no such table, or its log is damaged; the message has the place in the spec
+    :raises TableError: if there is no such table, or its log is damaged; the message says where ``like`` is in the
+        spec
     """
     if spec.like is None:
         return spec
     try:
         return with_columns_of(spec, session.open_table(spec.like).log.read_state())
     except TableError as error:
-        raise TableError(_of_like(spec, error.finding)) from error
+        raise TableError(_about_like(spec, error.finding)) from error
     except BrokenLogError as error:
-        raise TableError(_of_like(spec, requests.broken_log(spec.like, error))) from error
+        raise TableError(_about_like(spec, requests.broken_log(spec.like, error))) from error
 
 
-def _of_like(spec: TableSpec, finding: Finding) -> Finding:
-    """Return the finding for the table named by ``like``, with its place in the spec."""
-    where = spec.places.get("like")
-    named = f"The spec{f' ({where})' if where else ''} says like: {spec.like}."
-    return RULES[finding.code].worded(replace(finding, evidence=f"{named} {finding.evidence}"))
+def _about_like(spec: TableSpec, finding: Finding) -> Finding:
+    """Return the finding about the table that ``like`` names, with the place of ``like`` in the spec."""
+    place = spec.places.get("like")
+    sentence = f"The spec{f' ({place})' if place else ''} has like: {spec.like}."
+    return RULES[finding.code].worded(replace(finding, evidence=f"{sentence} {finding.evidence}"))
 
 
 def rewrite_costs(data: DeltaFiles, features: Iterable[str], state: TableState) -> dict[str, RewriteCost]:
-    """Return the cost of rewriting, by feature. A file whose footer cannot be read is included.
+    """Return, for each table feature to drop, the cost of the rewrite that dropping it requires.
 
+    A file whose footer cannot be read counts as one to rewrite.
+
+    :param features: names of the features
     :param state: state of the table, with its files
     """
     rewrites = {name: REMOVALS[name].rewrites for name in features if name in REMOVALS}
-    types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
-    columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports(COLUMN_MAPPING)
+    has_other_types = Rewrites.OF_OTHER_TYPES in rewrites.values() and records_types(state.metadata)
+    # A rewrite of files with deletion vectors also rewrites those with dropped columns, which mapped tables may have.
+    has_dropped_columns = Rewrites.WITH_VECTORS in rewrites.values() and state.protocol.supports(COLUMN_MAPPING)
     files = list(state.live_files)
-    differences = dict(zip((file.path for file in files), _differences(data, files, state))) if types or columns else {}
-    found: dict[str, RewriteCost] = {}
+    differences: dict[str, FileDifference | None] = {}
+    if has_other_types or has_dropped_columns:
+        differences = dict(zip((file.path for file in files), _differences(data, files, state)))
+
+    def may_have_other_types(file: LiveFile) -> bool:
+        difference = differences[file.path]
+        return difference is None or difference.types
+
+    def may_have_dropped_columns(file: LiveFile) -> bool:
+        difference = differences[file.path]
+        return difference is None or difference.columns
+
+    costs: dict[str, RewriteCost] = {}
     for name, kind in rewrites.items():
         if kind is Rewrites.ALL:
-            written = files if is_in_use(name, state) else []
+            rewritten = files if is_in_use(name, state) else []
         elif kind is Rewrites.OF_OTHER_TYPES:
-            written = [f for f in files if types and _is(differences[f.path], "types")]
+            rewritten = [file for file in files if has_other_types and may_have_other_types(file)]
         elif kind is Rewrites.WITH_VECTORS:
-            written = [f for f in files if _deletes(f) or (columns and _is(differences[f.path], "columns"))]
+            rewritten = [
+                file for file in files if _deletes(file) or (has_dropped_columns and may_have_dropped_columns(file))
+            ]
         else:
             continue
-        unread = sum(1 for file in written if file.path in differences and differences[file.path] is None)
-        found[name] = RewriteCost(len(written), sum(file.size for file in written), unread)
-    return found
+        unread = sum(1 for file in rewritten if file.path in differences and differences[file.path] is None)
+        costs[name] = RewriteCost(len(rewritten), sum(file.size for file in rewritten), unread)
+    return costs
 
 
 def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> Iterable[FileDifference | None]:
-    compared = FileDifferences(state.metadata)
+    """Return for each file how its schema differs from the table's; None if its footer cannot be read."""
+    differences = FileDifferences(state.metadata)
 
     def compare(file: LiveFile) -> FileDifference | None:
         try:
-            return compared.of(data.footer(file).schema)
+            return differences.of(data.footer(file).schema)
         except (MissingFileError, FooterError, UnreadFileError):
             return None
 
     return data.map(compare, files)
 
 
-def _is(difference: FileDifference | None, what: str) -> bool:
-    """Return True if a file differs, or may differ because its footer could not be read."""
-    return difference is None or bool(getattr(difference, what))
-
-
 def _deletes(file: LiveFile) -> bool:
+    """Return True if a deletion vector deletes rows of the file."""
     return file.deletion_vector is not None and file.deletion_vector.cardinality > 0
 
 
@@ -125,9 +141,8 @@ def _deletes(file: LiveFile) -> bool:
 Rehearse = Callable[[OpenTable, MigrationPlan], tuple[MigrationPlan, tuple[Finding, ...]]]
 
 
-def without_rehearsal(table: OpenTable, plan: MigrationPlan) -> tuple[MigrationPlan, tuple[Finding, ...]]:
+def without_rehearsal(_table: OpenTable, plan: MigrationPlan) -> tuple[MigrationPlan, tuple[Finding, ...]]:
     """Return a plan with a note that no engine has tried it."""
-    del table
     notes = (NOT_REHEARSED,) if steps_to_rehearse(plan.steps) else ()
     return replace(plan, notes=(*plan.notes, *notes)), ()
 
@@ -139,15 +154,19 @@ def run(
     progress: Progress,
     rehearse: Rehearse = without_rehearsal,
 ) -> TableReport:
+    """Plan the migration of one table, and report the plan or why there is none.
+
+    :param text: name of the table
+    """
     options, timings = cast("PlanMigrationOptions", request.options), Timings()
     table = session.open_table(text)
     with timings.phase("plan"):
         state = table.log.read_state()
-        planned = plan_for(session, table, options.spec_of(text), options, state)
+        planned = plan_for_table(session, table, options.spec_of(text), options, state)
     plan, refusals = planned.plan, planned.refusals
     if plan is not None:
         plan, refusals = rehearse(table, plan)
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "version": state.version,
         "version_before": state.version,
         "protocol_before": state.protocol.to_json(),
@@ -156,13 +175,13 @@ def run(
         "timings": timings,
     }
     if plan is None or refusals:
-        return TableReport.refused(table.name.text, *refusals, **known)
-    commits = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
-    progress(f"{table.name.text}: {commits} at version {state.version}")
-    return TableReport.of_findings(table.name.text, *plan.findings, **known)
+        return TableReport.refused(table.name.text, *refusals, **fields)
+    summary = f"{len(plan.steps)} step{'s' * (len(plan.steps) != 1)}" if plan.steps else "nothing to do"
+    progress(f"{table.name.text}: {summary} at version {state.version}")
+    return TableReport.of_findings(table.name.text, *plan.findings, **fields)
 
 
-def plan_for(
+def plan_for_table(
     session: DeltaSession,
     table: OpenTable,
     spec: TableSpec,
@@ -171,17 +190,19 @@ def plan_for(
     engine: Engine | None = None,
     *,
     disprove: bool = True,
-) -> MigrationPlanned:
+) -> PlanningResult:
     """Plan the migration of a table to its declared state, and check the plan against the policy.
 
+    :func:`plan_migration` makes the plan. This function reads from the table what it needs.
+
     :param state: state to plan on
-    :param engine: engine that will do it; None if it is not known yet
+    :param engine: engine that will execute the plan; None if it is not known yet
     :param disprove: True to refuse a plan that statistics in the log disprove; not needed if the rows are read
         afterwards
     :raises BrokenLogError: if the log is damaged
     :raises TableError: if the table that the spec's ``like`` names does not exist
     """
-    spec = completed(session, spec)
+    spec = with_like_columns(session, spec)
     planned = plan_migration(table.name, spec, state, engine)
     if planned.wants_files:
         state = table.log.read_state(with_files=True, version=state.version)
@@ -192,7 +213,7 @@ def plan_for(
         return planned
     if disprove and (refusals := _disproved(table, planned.plan, state)):
         return replace(planned, plan=None, refusals=refusals)
-    return replace(planned, plan=_judged(table, planned.plan, options))
+    return replace(planned, plan=_check_policy(table, planned.plan, options))
 
 
 def _disproved(table: OpenTable, plan: MigrationPlan, state: TableState) -> tuple[Finding, ...]:
@@ -208,66 +229,67 @@ def _disproved(table: OpenTable, plan: MigrationPlan, state: TableState) -> tupl
     return disproved(claims, state.version)
 
 
-def _judged(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:
+def _check_policy(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -> MigrationPlan:
+    """Return a plan with findings about its changes and about engines that it locks out, and why it needs approval."""
     now, name = datetime.now(timezone.utc), table.name.text
     policy = Policy.parse(options.policy)
-    its_policy = policy.of(name)
+    table_policy = policy.of(name)
     preflight = preflight_of(table, plan, plan.before, options.fleet)
-    locking = policy.applied(preflight.found, name, now.date())
-    migration = planned_migration(
+    lockouts = policy.applied(preflight.found, name, now.date())
+    migration = migration_to_lint(
         plan.steps,
         plan.before,
         features_added=plan.protocol_after.features - plan.protocol_before.features,
-        most_rewritten=its_policy.most_rewritten,
+        most_rewritten=table_policy.most_rewritten,
     )
-    if any(migration.new_names):  # only new names may have been used before
-        migration = replace(migration, gone=gone_columns(table.log, plan.before))
+    if any(migration.new_names):  # a new name may be that of a column that was dropped earlier
+        migration = replace(migration, dropped_earlier=dropped_columns(table.log, plan.before))
     lint = policy.lint(migration, name, now.date())
-    codes = {finding.code for finding in locking if finding.is_open}
-    asks = why_ask(
+    codes = {finding.code for finding in lockouts if finding.is_open}
+    approval = why_ask(
         migration,
-        (*lint, *locking),
-        its_policy,
+        (*lint, *lockouts),
+        table_policy,
         locks_out=bool(codes - UNKNOWN_ENGINES),
         may_lock_out=bool(codes & UNKNOWN_ENGINES),
         has_policy=options.policy is not None,
     )
-    unknown = tuple(member.name for member, _ in preflight.unknown())
-    return replace(plan, lint=lint, locked_out=locking, approval=asks, unknown=unknown)
+    unknown_engines = tuple(member.name for member, _ in preflight.unknown())
+    return replace(plan, lint=lint, locked_out=lockouts, approval=approval, unknown=unknown_engines)
 
 
-#: Number of newest commits that are searched.
-_SEARCHED = 1_000
+#: Only so many of the newest commits are searched for dropped columns.
+_MOST_COMMITS = 1_000
 #: A commit without it changes no column.
-_MARK = b'"metaData"'
-_Path = tuple[str, ...]
+_METADATA = b'"metaData"'
 
 
-def gone_columns(log: TableLog, head: TableState) -> tuple[_Path, ...]:
+def dropped_columns(log: TableLog, head: TableState) -> tuple[Parts, ...]:
     """Return columns that recent versions had and that were dropped since. Renamed columns do not count.
 
-    Commits that cannot be read are skipped.
+    The result is only for a warning. So, unlike :class:`PastColumns`, it may be incomplete: commits that cannot be read
+    are skipped.
 
     :param head: newest state
     """
-    here = {stored for _, stored in _columns(head.metadata)}
+    present = {stored for _, stored in _columns(head.metadata)}
     versions = [version for version in commit_versions(log.list_names()) if version <= head.version]
-    names = [commit_name(version) for version in versions[-_SEARCHED:]]
-    gone: dict[_Path, _Path] = {}
+    names = [commit_name(version) for version in versions[-_MOST_COMMITS:]]
+    dropped: dict[Parts, Parts] = {}
     with suppress(MissingFileError):  # cleaned up in the meantime
         for name, content in zip(names, log.read_files(names)):
             with suppress(BrokenLogError, ValueError):
                 for metadata in _metadata_in(name, content):
-                    gone |= {lowered(path): path for path, stored in _columns(metadata) if stored not in here}
-    return tuple(gone.values())
+                    dropped |= {lowered(path): path for path, stored in _columns(metadata) if stored not in present}
+    return tuple(dropped.values())
 
 
 def _metadata_in(name: str, content: bytes) -> list[Metadata]:
-    actions = parse_commit(name, content) if _MARK in content else []
+    actions = parse_commit(name, content) if _METADATA in content else []
     return [Metadata.from_json(action["metaData"]) for action in actions if "metaData" in action]
 
 
-def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
+def _columns(metadata: Metadata) -> Iterator[tuple[Parts, Parts]]:
     """Yield the columns and fields, each with its path in data files, which a rename does not change."""
     mode = metadata.properties.mapping_mode
     for column in metadata.readable_columns or ():
@@ -276,7 +298,7 @@ def _columns(metadata: Metadata) -> Iterator[tuple[_Path, _Path]]:
 
 
 def preflight_of(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping[str, Any] | None) -> Preflight:
-    """Return the engines that a plan locks out or may lock out. The log is read only if there may be any.
+    """Return the engines that a plan locks out or may lock out. Reads the log only if the plan can affect engines.
 
     :param state: state that the plan was made on
     :param fleet: content of the fleet file
@@ -284,9 +306,10 @@ def preflight_of(table: OpenTable, plan: Plan, state: TableState, fleet: Mapping
     if not affects_engines(plan, state):
         return Preflight()
     writers = writers_within(table.log, state, RECENT_DAYS, datetime.now(timezone.utc))
-    known = fleet_of(fleet, table.name, table.location)
+    members = fleet_of(fleet, table.name, table.location)
 
-    def files(before: Demands, after: Demands) -> Mapping[Clause, Decision]:
-        return decisions_about_files(table.log, None, state, engines_of(known, writers), after, before)
+    def decide(before: Demands, after: Demands) -> Mapping[Clause, Decision]:
+        engines = engines_of(members, writers)
+        return decisions_about_files(table.log, files=None, state=state, engines=engines, demands=after, before=before)
 
-    return Preflight.of(plan, state, known, writers, files)
+    return Preflight.of(plan, state, members, writers, decide)

@@ -77,7 +77,7 @@ CLUSTERED = {"delta.clustering": '{"clusteringColumns":[["id"]]}'}
         (before(FEED), {"added": (AddedColumn(("_Change_Type",), STRING),)}, ["MG12"]),
         (before(), {"added": (AddedColumn(("x" * 256,), LONG),)}, ["MG13"]),
         (before(), {"dropped": (("qty",),), "added": (AddedColumn(("QTY",), LONG),)}, ["MG01", "MG14", "MG15"]),
-        (before(), {"gone": (("Fax",),), "added": (AddedColumn(("fax",), STRING),)}, ["MG14"]),
+        (before(), {"dropped_earlier": (("Fax",),), "added": (AddedColumn(("fax",), STRING),)}, ["MG14"]),
         (before(), {"features_dropped": (DroppedFeature("columnMapping", truncate_history=True),)}, ["MG15"]),
         (before(FEED), {"dropped": (("qty",),)}, ["MG01", "MG15", "MG16"]),
         (before(FEED), {"retyped": (WIDER,)}, ["MG03", "MG16"]),
@@ -126,8 +126,11 @@ def test_what_a_plan_does_is_found(state: TableState, changes: dict[str, Any], e
             before(protocol=LEGACY.supporting(["checkpointProtection"])),
             {"features_dropped": (DroppedFeature("deletionVectors"),)},
         ),
-        (before(), {"gone": (("qty",),), "retyped": ()}),
-        (before(), {"gone": (("QTY",),), "renamed": (RenamedColumn(("qty",), ("Qty",)),), "rewrites_all": False}),
+        (before(), {"dropped_earlier": (("qty",),), "retyped": ()}),
+        (
+            before(),
+            {"dropped_earlier": (("QTY",),), "renamed": (RenamedColumn(("qty",), ("Qty",)),), "rewrites_all": False},
+        ),
     ],
 )
 def test_what_a_plan_does_not_do_is_not_found(state: TableState, changes: dict[str, Any]):

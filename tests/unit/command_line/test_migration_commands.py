@@ -47,14 +47,14 @@ def test_constraint_that_names_no_column_is_found_with_its_place(capsys):
 
 def test_missing_table_that_another_is_to_be_like_is_named_with_its_place(lake, capsys):
     said = plan(capsys, "table: ./t\nlike: ./gone")
-    assert f"The spec (spec.yaml, line 2, column 7) says like: ./gone. There is no table at {lake}/gone" in said
+    assert f"The spec (spec.yaml, line 2, column 7) has like: ./gone. There is no table at {lake}/gone" in said
 
 
 def test_damaged_log_is_that_of_the_table_that_another_is_to_be_like(lake, capsys):
     (lake / "broken" / "_delta_log").mkdir(parents=True)
     (lake / "broken" / "_delta_log" / f"{0:020d}.json").write_text("{", encoding="utf-8")
     said = plan(capsys, "table: ./t\nlike: ./broken")
-    assert "(spec.yaml, line 2, column 7) says like: ./broken. The log of ./broken is damaged" in said
+    assert "(spec.yaml, line 2, column 7) has like: ./broken. The log of ./broken is damaged" in said
 
 
 def test_spec_without_a_table_is_named_where_one_is_needed():

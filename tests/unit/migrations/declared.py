@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.migrations.plan import MigrationPlan
-from airflow_delta_provider.domain.migrations.planner import MigrationPlanned, plan_migration
+from airflow_delta_provider.domain.migrations.planner import PlanningResult, plan_migration
 from airflow_delta_provider.domain.spec.table_spec import ColumnSpec, TableSpec, struct_of
 from tests.unit.states import ENGINE, TABLE
 
@@ -30,7 +30,7 @@ def col(name: str, sql: str | None = None, **known: Any) -> ColumnSpec:
     return ColumnSpec(name=name, data_type=None if sql is None else declared(parse_sql_type(sql)), **known)
 
 
-def planned(state: TableState, *columns: ColumnSpec, **known: Any) -> MigrationPlanned:
+def planned(state: TableState, *columns: ColumnSpec, **known: Any) -> PlanningResult:
     return plan_migration(TABLE, TableSpec(columns=columns, **known), state, ENGINE)
 
 

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.checks.migrations.planned import (
     RetypedColumn,
 )
 from airflow_delta_provider.domain.delta.data_type import INTEGER, LONG
-from airflow_delta_provider.domain.migrations.planner import planned_migration
+from airflow_delta_provider.domain.migrations.planner import migration_to_lint
 from tests.unit.states import WIDENING, field, state_of, struct
 
 BEFORE = state_of(struct(field("id", "long"), field("qty", "integer")))
@@ -32,7 +32,7 @@ def test_steps_in_one_commit_count_one_by_one():
             steps.UnsetProperties(("owner",)),
         )
     )
-    plan = planned_migration([step, steps.SetProperties((("a", "b"),), ("typeWidening",))], BEFORE)
+    plan = migration_to_lint([step, steps.SetProperties((("a", "b"),), ("typeWidening",))], BEFORE)
     assert [added.path for added in plan.added] == [("note",)]
     assert plan.retyped == (RetypedColumn(("qty",), INTEGER, LONG),)
     assert (plan.reordered, plan.nulls_allowed, plan.nulls_forbidden) == (((),), (("id",),), (("qty",),))
@@ -43,12 +43,12 @@ def test_steps_in_one_commit_count_one_by_one():
 
 def test_features_that_are_there_are_not_added():
     state = state_of(struct(field("id", "long")), protocol=WIDENING)
-    assert planned_migration([steps.SetProperties((), ("typeWidening",))], state).features_added == ()
-    assert planned_migration([], state, features_added=["rowTracking"]).features_added == ("rowTracking",)
+    assert migration_to_lint([steps.SetProperties((), ("typeWidening",))], state).features_added == ()
+    assert migration_to_lint([], state, features_added=["rowTracking"]).features_added == ("rowTracking",)
 
 
 def test_columns_are_called_as_before_the_migration():
-    plan = planned_migration(
+    plan = migration_to_lint(
         [
             steps.RenameColumns((ColumnName(("a",), "b"), ColumnName(("b",), "a"), ColumnName(("b", "x"), "y"))),
             steps.RenameColumns((ColumnName(("b",), "c"),)),
@@ -68,7 +68,7 @@ def test_columns_are_called_as_before_the_migration():
 
 
 def test_what_is_rewritten_adds_up():
-    plan = planned_migration(
+    plan = migration_to_lint(
         [
             steps.RewriteTable((steps.Cast(("id",), "bigint", "int", True),), ("id",), files=2, size=30),
             steps.DropFeature("deletionVectors", files=1, size=4),
@@ -102,7 +102,7 @@ def test_what_is_rewritten_adds_up():
     ],
 )
 def test_a_plan_that_does_more_than_add_is_not_additive(step: Step):
-    assert not planned_migration([step], BEFORE).is_additive
+    assert not migration_to_lint([step], BEFORE).is_additive
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_a_plan_that_does_more_than_add_is_not_additive(step: Step):
     ],
 )
 def test_a_plan_that_adds_is_additive(step: Step):
-    assert planned_migration([step], BEFORE).is_additive
+    assert migration_to_lint([step], BEFORE).is_additive
 
 
 def test_a_new_column_is_added_with_its_type():
-    plan = planned_migration([steps.AddColumns((NewColumn(("id2",), "bigint"),))], BEFORE)
+    plan = migration_to_lint([steps.AddColumns((NewColumn(("id2",), "bigint"),))], BEFORE)
     assert plan.added == (AddedColumn(("id2",), LONG),)

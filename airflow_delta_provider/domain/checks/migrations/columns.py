@@ -348,14 +348,14 @@ NAME_USED_AGAIN = _plan.warning(
 
 @on_plan(NAME_USED_AGAIN)
 def _used_again(plan: PlannedMigration) -> Iterator[Finding]:
-    here = {lowered(column.parts) for column in plan.before.metadata.readable_columns or ()}
-    gone = {lowered(path): path for path in plan.gone if lowered(path) not in here}
-    gone |= {lowered(path): path for path in plan.dropped}
+    present = {lowered(column.parts) for column in plan.before.metadata.readable_columns or ()}
+    dropped = {lowered(path): path for path in plan.dropped_earlier if lowered(path) not in present}
+    dropped |= {lowered(path): path for path in plan.dropped}
     for path in plan.new_names:
-        if lowered(path) in gone:
+        if lowered(path) in dropped:
             yield NAME_USED_AGAIN.found(
                 "{column} has the name of the column {dropped}, which "
                 + ("is dropped." if lowered(path) in map(lowered, plan.dropped) else "an earlier version had."),
                 column=path_text(path),
-                dropped=path_text(gone[lowered(path)]),
+                dropped=path_text(dropped[lowered(path)]),
             )

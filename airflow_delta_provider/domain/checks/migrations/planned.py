@@ -75,7 +75,7 @@ class PlannedMigration:
     Paths refer to the schema before it, except the paths of new columns and new names.
 
     :param before: state of the table before it
-    :param gone: columns of earlier versions, as far as they are known
+    :param dropped_earlier: columns that earlier versions had, as far as they are known
     :param reordered: structs whose fields change their order; the empty path is the table
     :param defaults: new default expressions by column
     :param constraints: expressions of CHECK constraints by name; None for a dropped constraint
@@ -89,7 +89,7 @@ class PlannedMigration:
     """
 
     before: TableState
-    gone: tuple[Path, ...] = ()
+    dropped_earlier: tuple[Path, ...] = ()
     added: tuple[AddedColumn, ...] = ()
     renamed: tuple[RenamedColumn, ...] = ()
     dropped: tuple[Path, ...] = ()
