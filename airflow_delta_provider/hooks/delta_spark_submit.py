@@ -300,7 +300,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
             self.get_connection(self._storage_conn_id),
             [*self._request.tables, *folders, *filter(None, [options.findings_table])],
             local=is_local(self._connection["master"]),
-            keep=workspace.write_secret,
+            write_file=workspace.write_secret,
         )
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:

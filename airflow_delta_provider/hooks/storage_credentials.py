@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from airflow_delta_provider.domain.table_name import TableName, TableNameError
 from airflow_delta_provider.exceptions import DeltaConnectionError
 
-#: Function that writes a file that nobody else can read, from a name and a text.
-Keep = Callable[[str, str], Path]
+#: Writes a text to a new file of a name, which only this user can read, and returns its path.
+WritePrivateFile = Callable[[str, str], Path]
 
 _PREFIX = "spark.hadoop."
 _S3A = "org.apache.hadoop.fs.s3a"
@@ -19,6 +19,8 @@ _ABFS = "org.apache.hadoop.fs.azurebfs.oauth2"
 _AMAZON = frozenset({"s3", "s3a", "s3n"})
 _AZURE = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 _GOOGLE = frozenset({"gs"})
+#: Scheme and authority of a table that is named by a catalog.
+_CATALOG_NAME = ("", "")
 
 
 class StorageConnection(Protocol):
@@ -35,64 +37,71 @@ class StorageConnection(Protocol):
 
 
 def storage_settings(
-    connection: StorageConnection, locations: Iterable[str], *, local: bool, keep: Keep
+    connection: StorageConnection, locations: Iterable[str], *, local: bool, write_file: WritePrivateFile
 ) -> dict[str, str]:
     """Return the Spark settings that give Hadoop the credentials and the endpoint of a connection.
 
     For S3 they apply only to the buckets of ``locations``, for Azure only to their accounts. If a location is a catalog
     name, its bucket is unknown here, so they apply to all of S3. Hadoop's connector for Google supports one account.
+    Locations in other stores get no settings.
 
     :param locations: names of tables, and other places in the store
     :param local: True if all of Spark runs on this machine
-    :param keep: function that writes a file, for values that Hadoop reads only from files
+    :param write_file: writes values that Hadoop reads only from files
     :raises DeltaConnectionError: if the connection has another type or a field that Hadoop cannot use, or fits no
         location
     """
     kind = connection.conn_type
-    hosts = tuple(dict.fromkeys(_host(location) for location in locations))
+    stores = tuple(dict.fromkeys(_scheme_and_authority(location) for location in locations))
     if kind == "aws":
-        settings = _of_buckets(_amazon(connection), _fitting(connection, hosts, _AMAZON), whole=("", "") in hosts)
+        buckets = _matching(connection, stores, _AMAZON)
+        settings = _for_buckets(_amazon(connection), buckets, all_buckets=_CATALOG_NAME in stores)
     elif kind == "google_cloud_platform":
-        _fitting(connection, hosts, _GOOGLE)
-        settings = _google(connection, local=local, keep=keep)
+        _matching(connection, stores, _GOOGLE)
+        settings = _google(connection, local=local, write_file=write_file)
     elif kind in ("adls", "wasb", "azure_data_lake"):
         settings = {}
-        for scheme, host in _fitting(connection, hosts, _AZURE):
-            settings |= _azure(connection, scheme, host)
+        for scheme, authority in _matching(connection, stores, _AZURE):
+            settings |= _azure(connection, scheme, authority)
     elif kind == "generic":
         settings = _generic(connection)
     else:
         raise _unusable(
             connection,
-            f"is of type {kind!r}. Use aws, adls, wasb, google_cloud_platform, or generic with Hadoop's fs.*",
+            f"is of type {kind!r}. Use aws, adls, wasb, azure_data_lake, google_cloud_platform, or generic with "
+            "Hadoop's fs.* settings as extra fields",
         )
     return {f"{_PREFIX}{name}": value for name, value in settings.items()}
 
 
-def _host(location: str) -> tuple[str, str]:
-    """Return the scheme and the authority of a location; both are empty for a catalog name."""
+def _scheme_and_authority(location: str) -> tuple[str, str]:
+    """Return the scheme and the authority of a location, or ``_CATALOG_NAME``."""
     try:
         name = TableName.parse(location).location
     except TableNameError:  # the table's own report has the error
-        return "", ""
+        return _CATALOG_NAME
     scheme, separator, rest = (name or "").partition("://")
     if separator:
         return scheme.lower(), rest.partition("/")[0]
-    return ("file", "") if name else ("", "")
+    return ("file", "") if name else _CATALOG_NAME
 
 
-def _fitting(
-    connection: StorageConnection, hosts: Iterable[tuple[str, str]], schemes: frozenset[str]
+def _matching(
+    connection: StorageConnection, stores: Iterable[tuple[str, str]], schemes: frozenset[str]
 ) -> list[tuple[str, str]]:
-    fitting = [(scheme, host) for scheme, host in hosts if scheme in schemes]
-    if not fitting and ("", "") not in hosts:
-        known = ", ".join(f"{scheme}://" for scheme in sorted(schemes))
-        raise _unusable(connection, f"is of type {connection.conn_type!r}, and no table lies in {known}")
-    if not fitting and schemes is _AZURE:
+    """Return the schemes and authorities for which a connection is; others need none of its settings.
+
+    :raises DeltaConnectionError: if it is for none of them
+    """
+    matching = [(scheme, authority) for scheme, authority in stores if scheme in schemes]
+    if not matching and _CATALOG_NAME not in stores:
+        prefixes = ", ".join(f"{scheme}://" for scheme in sorted(schemes))
+        raise _unusable(connection, f"is of type {connection.conn_type!r}, but no table's URI begins with {prefixes}")
+    if not matching and schemes is _AZURE:
         raise _unusable(
-            connection, "needs tables that are named by their URI: credentials of Azure are those of an account"
+            connection, "needs tables that are named by their URI, because Azure's credentials belong to one account"
         )
-    return fitting
+    return matching
 
 
 def _amazon(connection: StorageConnection) -> dict[str, str]:
@@ -101,7 +110,7 @@ def _amazon(connection: StorageConnection) -> dict[str, str]:
         if extra.get(field):
             raise _unusable(connection, f"has {field}, which Hadoop cannot use. Give keys, or role_arn")
     if extra.get("assume_role_method", "assume_role") != "assume_role":
-        raise _unusable(connection, "has an assume_role_method that Hadoop cannot use. Only assume_role is known to it")
+        raise _unusable(connection, "has an assume_role_method that Hadoop cannot use. It supports only assume_role")
     key = connection.login or extra.get("aws_access_key_id")
     secret = connection.password or extra.get("aws_secret_access_key")
     token = extra.get("aws_session_token")
@@ -127,27 +136,33 @@ def _amazon(connection: StorageConnection) -> dict[str, str]:
     return {name: str(value) for name, value in settings.items() if value}
 
 
-def _of_buckets(settings: Mapping[str, str], buckets: Iterable[tuple[str, str]], *, whole: bool) -> dict[str, str]:
-    if whole:
+def _for_buckets(
+    settings: Mapping[str, str], buckets: Iterable[tuple[str, str]], *, all_buckets: bool
+) -> dict[str, str]:
+    if all_buckets:
         return {f"fs.s3a.{name}": value for name, value in settings.items()}
     return {f"fs.s3a.bucket.{bucket}.{name}": value for _, bucket in buckets for name, value in settings.items()}
 
 
 def _azure(connection: StorageConnection, scheme: str, authority: str) -> dict[str, str]:
+    """Return the settings for one container.
+
+    The first of these credentials that the connection has is used: SAS token, account key, service principal (with
+    ``tenant_id``), managed identity.
+    """
     container, at, host = authority.rpartition("@")
     if not at:
         raise _unusable(
             connection, f"needs the account in the table's URI: {scheme}://CONTAINER@ACCOUNT.dfs.core.windows.net/"
         )
-    known = dict(
-        part.split("=", 1) for part in (_extra(connection, "connection_string") or "").split(";") if "=" in part
-    )
-    account = _extra(connection, "account_name") or known.get("AccountName") or _account(connection)
+    pairs = (_extra(connection, "connection_string") or "").split(";")
+    named = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    account = _extra(connection, "account_name") or named.get("AccountName") or _account(connection)
     if account and account != host.partition(".")[0]:
-        raise _unusable(connection, f"is of the storage account {account!r}, and a table lies in {host}")
+        raise _unusable(connection, f"is for the storage account {account!r}, but a table is in {host}")
     tenant = _extra(connection, "tenant_id")
-    sas = (_extra(connection, "sas_token") or known.get("SharedAccessSignature") or "").lstrip("?")
-    key = _extra(connection, "account_key") or known.get("AccountKey") or (None if tenant else connection.password)
+    sas = (_extra(connection, "sas_token") or named.get("SharedAccessSignature") or "").lstrip("?")
+    key = _extra(connection, "account_key") or named.get("AccountKey") or (None if tenant else connection.password)
     if sas and scheme.startswith("wasb"):
         return {f"fs.azure.sas.{container}.{host}": sas}
     if sas:
@@ -171,14 +186,14 @@ def _azure(connection: StorageConnection, scheme: str, authority: str) -> dict[s
 
 
 def _account(connection: StorageConnection) -> str | None:
-    """Return the account named by a connection's host or, for type wasb with a key, by its login."""
+    """Return the account that a connection names: by its host or, without ``tenant_id``, by its login."""
     host = (connection.host or "").partition("://")[2] or connection.host or ""
     if host:
         return host.partition("/")[0].partition(".")[0]
     return connection.login if not _extra(connection, "tenant_id") else None
 
 
-def _google(connection: StorageConnection, *, local: bool, keep: Keep) -> dict[str, str]:
+def _google(connection: StorageConnection, *, local: bool, write_file: WritePrivateFile) -> dict[str, str]:
     settings = {}
     if project := _extra(connection, "project"):
         settings["fs.gs.project.id"] = project
@@ -190,28 +205,28 @@ def _google(connection: StorageConnection, *, local: bool, keep: Keep) -> dict[s
     key, path = _extra(connection, "keyfile_dict"), _extra(connection, "key_path")
     if key:
         document = json.loads(key) if isinstance(key, str) else key
-        if not local:  # files of this machine are not available there
+        if not local:  # the cluster cannot read files of this machine
             return settings | {
                 "fs.gs.auth.service.account.email": document["client_email"],
                 "fs.gs.auth.service.account.private.key.id": document["private_key_id"],
                 "fs.gs.auth.service.account.private.key": document["private_key"],
             }
-        path = str(keep("google-key.json", json.dumps(document)))
+        path = str(write_file("google-key.json", json.dumps(document)))
     if path:
         settings |= {"fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE", "fs.gs.auth.service.account.json.keyfile": path}
     return settings
 
 
 def _generic(connection: StorageConnection) -> dict[str, str]:
-    named = {name.removeprefix(_PREFIX): str(value) for name, value in connection.extra_dejson.items()}
-    settings = {name: value for name, value in named.items() if name.startswith("fs.")}
+    fields = {name.removeprefix(_PREFIX): str(value) for name, value in connection.extra_dejson.items()}
+    settings = {name: value for name, value in fields.items() if name.startswith("fs.")}
     if not settings:
         raise _unusable(connection, "has no setting of Hadoop in its extra fields, such as fs.s3a.endpoint")
     return settings
 
 
 def _extra(connection: StorageConnection, field: str) -> Any:
-    """Return an extra field, also if it has the prefix of old connections."""
+    """Return an extra field, with or without the prefix ``extra__TYPE__`` of older releases of Airflow."""
     extra = connection.extra_dejson
     return extra.get(field) or extra.get(f"extra__{connection.conn_type}__{field}")
 

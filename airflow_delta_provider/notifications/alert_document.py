@@ -1,6 +1,8 @@
-"""An alert as the blocks that all formats share, and as text and Markdown.
+"""The document of an alert, which all formats share, and its rendering as text and as Markdown.
 
-All of it is safe to show: names are escaped to one line, and messages keep their own lines.
+Control characters are escaped everywhere. Names take one line; messages keep their line breaks. The number of findings
+in it shrinks in three steps: ``alert.items`` are all that are to be sent, ``alert.named`` those with a row, and
+``alert.shown`` those with their message, which are ``group.in_full`` in a section.
 """
 
 from __future__ import annotations
@@ -33,18 +35,18 @@ from airflow_delta_provider.domain.text import printed, shown_lines, visible
 from airflow_delta_provider.notifications.alert import MAX_MARKS, Alert, Group, Item, News
 
 _WIDTH = 100
-#: Most characters of a part of a finding's message; the report has the whole message.
+#: Maximum length of one part of a finding's message; the report has the whole message.
 MAX_MESSAGE = 1500
-#: Same, if several findings of a rule are listed.
+#: Maximum length of the message of each finding, if a section lists several.
 MAX_ROW_MESSAGE = 500
 #: Labels of the parts of a finding's message: evidence, effect, remedy.
 _LABELS = ("", "Effect", "Remedy")
 
 
 def heading(item: Item) -> str:
-    """Return the reason to send an item, its severity and its rule."""
-    said = (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)
-    return visible(" ".join(filter(None, said)))
+    """Return the heading of a finding: NEW or another reason to send it, severity, code and title."""
+    words = (item.news.value.upper(), item.finding.severity.value, item.finding.code, item.title)
+    return visible(" ".join(filter(None, words)))
 
 
 def as_text(alert: Alert) -> str:
@@ -74,44 +76,64 @@ def document(alert: Alert) -> Iterator[Block]:
 
 def section(group: Group) -> Section:
     """Return the section of one finding, or of several findings of a rule with their common parts written once."""
+    return _section_of_one(group) if len(group.items) == 1 else _section_of_several(group)
+
+
+def _section_of_one(group: Group) -> Section:
+    item = group.first
+    message = [part for part in _message_parts(item) if part.text] if item in group.in_full else []
+    item_facts = _facts_of(item)
+    if not message or not message[0].text.startswith(_subject(item)):  # otherwise the message names the table
+        item_facts.insert(0, ("table", visible(item.table)))
+    return _section(group, heading(item), item_facts, message)
+
+
+def _section_of_several(group: Group) -> Section:
     first = group.first
-    if len(group.items) == 1:
-        said = [part for part in _said(first) if part.text] if first in group.in_full else []
-        named = bool(said) and said[0].text.startswith(f"{visible(first.table)} ")
-        facts_of_it = _known(first) if named else [("table", visible(first.table)), *_known(first)]
-        return _section(group, heading(first), facts_of_it, said)
-    facts_of, texts = [_known(item) for item in group.items], [_said(item) for item in group.items]
-    same = set(facts_of[0]).intersection(*facts_of[1:])
-    common = [part for part, *others in zip(*texts) if {part} == set(others)]
+    facts_by_item = [_facts_of(item) for item in group.items]
+    parts_by_item = [_message_parts(item) for item in group.items]
+    shared_facts = set(facts_by_item[0]).intersection(*facts_by_item[1:])
+    shared_parts = [part for part, *others in zip(*parts_by_item) if {part} == set(others)]
     rows = (
         Entry(
             name=visible(item.table),
-            facts=tuple(fact for fact in known if fact not in same),
-            message=_message(item, [part for part in own if part.text and part not in common])
+            facts=tuple(fact for fact in item_facts if fact not in shared_facts),
+            message=_row_message(item, [part for part in parts if part.text and part not in shared_parts])
             if item in group.in_full
             else "",
         )
-        for item, known, own in zip(group.items, facts_of, texts)
+        for item, item_facts, parts in zip(group.items, facts_by_item, parts_by_item)
     )
     return _section(
         group,
         f"{heading(first)} ({counted(len(group.items), 'finding')} in {counted(group.tables, 'table')})",
-        [fact for fact in facts_of[0] if fact in same],
-        [part for part in common if part.text],
+        [fact for fact in facts_by_item[0] if fact in shared_facts],
+        [part for part in shared_parts if part.text],
         Listing(tuple(rows)),
     )
 
 
-def _section(group: Group, title: str, known: Iterable[Fact], said: Iterable[Prose], *rows: Listing) -> Section:
-    facts_of_all = Facts(tuple(known))
+def _section(
+    group: Group, title: str, shared_facts: Iterable[Fact], message: Iterable[Prose], rows: Listing | None = None
+) -> Section:
     tone = Tone.GOOD if group.first.news is News.RESOLVED else TONE_OF_SEVERITY[group.first.finding.severity]
-    return Section(title, (*([facts_of_all] if facts_of_all.facts else []), *said, *rows), tone)
+    content: list[Block] = [*message]
+    if shown_facts := tuple(shared_facts):
+        content.insert(0, Facts(shown_facts))
+    if rows is not None:
+        content.append(rows)
+    return Section(title, tuple(content), tone)
 
 
-def _message(item: Item, own: Iterable[Prose]) -> str:
-    """Return the part of a finding's message that the others of its rule do not share."""
-    said = " ".join(part.line for part in own)
-    return shortened(said.removeprefix(f"{visible(item.table)} "), MAX_ROW_MESSAGE)
+def _row_message(item: Item, parts: Iterable[Prose]) -> str:
+    """Return the parts of a message that differ from the other findings of the section, without the table's name."""
+    text = " ".join(part.line for part in parts)
+    return shortened(text.removeprefix(_subject(item)), MAX_ROW_MESSAGE)
+
+
+def _subject(item: Item) -> str:
+    """Return the start of a message that begins with the table's name."""
+    return f"{visible(item.table)} "
 
 
 def _origin(alert: Alert) -> str:
@@ -120,19 +142,20 @@ def _origin(alert: Alert) -> str:
     return visible(f"Task {alert.origin.task}, run {alert.origin.run_id}{tried}")
 
 
-def _known(item: Item) -> list[tuple[str, str]]:
-    known = list(facts(item.finding))
+def _facts_of(item: Item) -> list[Fact]:
+    item_facts = list(facts(item.finding))
     if item.finding.healed_version is not None:
-        known.append(("fixed in version", str(item.finding.healed_version)))
+        item_facts.append(("fixed in version", str(item.finding.healed_version)))
     if item.led_to:
-        known.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
-    return [(label, visible(value)) for label, value in known]
+        item_facts.append(("led to", f"{len(item.led_to)} more: {', '.join(sorted(set(item.led_to)))}"))
+    return [(label, visible(value)) for label, value in item_facts]
 
 
-def _said(item: Item) -> tuple[Prose, ...]:
-    """Return the evidence, the effect while it lasts, and the remedy.
+def _message_parts(item: Item) -> tuple[Prose, ...]:
+    """Return the evidence, the effect (empty if the finding is resolved) and the remedy.
 
-    A finding without evidence has everything in its message; if that is cut, the remedy of its rule follows.
+    If a finding has no separate evidence, its evidence here is the whole message, which includes effect and remedy. If
+    that has to be cut, the remedy of its rule follows.
     """
     wording = Wording.of(item.finding)
     effect, remedy = "" if item.news is News.RESOLVED else wording.effect, wording.remedy
@@ -148,27 +171,26 @@ def _not_named(alert: Alert) -> str | None:
         return None
     tables = counted(len({item.table for item in rest}), "table")
     codes = visible(counted_codes(item.finding.code for item in rest))
-    return f"… and {counted(len(rest), 'more finding')} in {tables}, none worse: {codes}."
+    return f"… and {counted(len(rest), 'more finding')} in {tables}, none more severe: {codes}."
 
 
 def _unchanged(alert: Alert) -> str | None:
     if not alert.unchanged:
         return None
     verb = "is" if alert.unchanged == 1 else "are"
-    return f"{alert.unchanged} more {verb} unchanged and {verb} not sent again."
+    return f"{counted(alert.unchanged, 'more finding')} {verb} unchanged and not repeated here."
 
 
 def _truncated(alert: Alert) -> str | None:
     if not alert.truncated:
         return None
-    number = f"{alert.missing:,} are" if alert.missing != 1 else "1 is"
-    cut = f": {number} missing here" if alert.missing else ""
-    return f"The report has more findings than XCom holds{cut}. The task's log names the tables."
+    lacks = counted(alert.missing, "finding") if alert.missing else "findings"
+    return f"This alert lacks {lacks}: the report is larger than an XCom may be. The task's log names the tables."
 
 
 def _place(alert: Alert) -> str | None:
-    """Return the place of the whole report, or the reason why there is none, if readers need it."""
+    """Return where the whole report is. If it was not saved, and this alert is incomplete, return why."""
     if alert.place is None:
         return None
-    whole = len(alert.shown) == len(alert.items) and not alert.truncated
-    return None if alert.place.path is None and whole else visible(alert.place.shown)
+    is_complete = len(alert.shown) == len(alert.items) and not alert.truncated
+    return None if alert.place.path is None and is_complete else visible(alert.place.shown)

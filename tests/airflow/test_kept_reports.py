@@ -312,7 +312,7 @@ def test_what_is_cut_and_kept_nowhere_is_said_and_is_news_the_next_night(
     (first,) = told.tables
     assert 0 < first < 120
     assert f"{120 - first} cut off" in told.alerts[0].subject
-    assert f"{120 - first} are missing here" in told.alerts[0].text
+    assert f"This alert lacks {120 - first} findings" in told.alerts[0].text
     again = Night(spark_submit, report_path=str(tmp_path / "reports"))
     again.run()
     notifier(again.context)

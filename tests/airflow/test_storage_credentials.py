@@ -37,7 +37,7 @@ def settings(tables: list[str], local: bool = True, **fields: Any) -> dict[str, 
         kept[name] = text
         return Path("/kept", name)
 
-    found = storage_settings(connection, tables, local=local, keep=keep)
+    found = storage_settings(connection, tables, local=local, write_file=keep)
     return {name.removeprefix("spark.hadoop."): value for name, value in found.items()} | kept
 
 
@@ -143,11 +143,15 @@ def test_key_of_google_is_a_file_here_and_settings_elsewhere() -> None:
 @pytest.mark.parametrize(
     ("tables", "fields", "says"),
     [
-        (["/lake/t"], {"conn_type": "aws", "login": "a", "password": "b"}, "no table lies in s3://"),
+        (["/lake/t"], {"conn_type": "aws", "login": "a", "password": "b"}, "no table's URI begins with s3://"),
         (["s3://b/t"], {"conn_type": "aws", "login": "a"}, "a key without its secret"),
         (["s3://b/t"], {"conn_type": "aws", "extra": {"profile_name": "x"}}, "profile_name"),
         (["s3://b/t"], {"conn_type": "ssh"}, "is of type 'ssh'"),
-        ([LAKE], {"conn_type": "wasb", "login": "other", "password": "K"}, "is of the storage account 'other'"),
+        (
+            [LAKE],
+            {"conn_type": "wasb", "login": "other", "password": "K"},
+            "is for the storage account 'other', but ",
+        ),
         ([LAKE], {"conn_type": "adls"}, "has no key, SAS token"),
         (["main.t"], {"conn_type": "adls"}, "named by their URI"),
         (["abfss://files/t"], {"conn_type": "adls"}, "needs the account in the table's URI"),

@@ -231,7 +231,7 @@ class TestReport:
         recorder = Recorder()
         DeltaViolationNotifier(notifiers=[recorder], max_findings=2)(succeeded(*many))
         (sent,) = recorder.sent
-        assert "more findings than XCom holds" in sent.text
+        assert "larger than an XCom may be" in sent.text
         assert len(sent.delta.findings) == 2
 
     def test_without_findings_does_not_silence_a_failure(self) -> None:
@@ -263,7 +263,7 @@ class TestWhatIsTold:
         DeltaViolationNotifier(notifiers=[recorder])(run(OSError("disk full"), report(finding(status=Status.KNOWN))))
         (sent,) = recorder.sent
         assert "OSError: disk full" in sent.text
-        assert "1 more is unchanged" in sent.text
+        assert "1 more finding is unchanged" in sent.text
 
     def test_new_changed_and_resolved_are_told_and_accepted_and_healed_are_not(self) -> None:
         recorder = Recorder()
@@ -373,7 +373,7 @@ class TestMemory:
             self.notifier(path, recorder)(failed(*told))
         assert recorder.subjects == ["Delta VIOLATED: 1 new in nightly.audit"] * 2
         assert [told["code"] for told in recorder.sent[1].delta.findings] == ["RT02"]
-        assert "1 more is unchanged" in recorder.sent[1].text
+        assert "1 more finding is unchanged" in recorder.sent[1].text
         assert (tmp_path / "new folder" / "audit.json").exists()
 
     def test_reminder_comes_after_its_time(self, tmp_path: Path) -> None:

@@ -64,7 +64,8 @@ def _lines(report: JobReport, shown_as: Presentation) -> Iterator[str]:
         most = len(found) if much else _MAX_RULES
         if len(found) > most:
             left = [o.finding.code for problem in found[most:] for o in problem.occurrences]
-            yield f"… and {counted(len(left), 'finding')} of other rules, none worse: {counted_codes(left, _MAX_CODES)}"
+            codes = counted_codes(left, _MAX_CODES)
+            yield f"… and {counted(len(left), 'finding')} of other rules, none more severe: {codes}"
         for problem in reversed(found[:most]):
             yield ""
             yield from _problem(problem, shown_as)

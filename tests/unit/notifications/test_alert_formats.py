@@ -97,7 +97,7 @@ def test_text_names_table_rule_version_engine_and_what_to_do() -> None:
             "    fixed in version: 9",
             "    Was broken.",
             "",
-            "3 more are unchanged and are not sent again.",
+            "3 more findings are unchanged and not repeated here.",
             "",
             "Log: https://airflow/log?a=1&b=2",
         ]
@@ -204,7 +204,7 @@ def test_what_is_not_named_is_counted_and_told_only_where_the_report_is_kept(pla
     assert len(told.sent) == (1101 if kept else 1000)
     for written in WRITTEN.values():
         said = words(written(told))
-        assert "… and 101 more findings in 101 tables, none worse: RT08 ×101." in said
+        assert "… and 101 more findings in 101 tables, none more severe: RT08 ×101." in said
         assert ("The whole report: s3://b/r.json" in said) == kept
         assert ("could not be kept (no access)" in said) == (place is not None and not kept)
 
@@ -213,7 +213,7 @@ def test_what_is_not_named_is_counted_and_told_only_where_the_report_is_kept(pla
 def test_alert_of_a_report_that_is_cut_says_how_much_is_missing(written: Callable[[Alert], str]) -> None:
     told = alert(item(), truncated=True, missing=86, place=ReportPlace(None, "no access"))
     assert told.subject == "Delta VIOLATED: 1 new, 86 cut off in nightly.audit"
-    assert "more findings than XCom holds: 86 are missing here" in words(written(told))
+    assert "This alert lacks 86 findings: the report is larger than an XCom may be" in words(written(told))
     assert "could not be kept (no access)" in words(written(told))
 
 
