@@ -68,7 +68,8 @@ def test_piece_of_a_dag_is_one(page: Path, code: str, tmp_path: Path):
     (tmp_path / "tables").mkdir()
     for name, text in {
         "delta-provider.toml": 'tables = ["s3://lake/**"]',
-        "fleet.yaml": fleet_of_the_guide(),
+        "fleet.yaml": yaml_of_guide("compatibility", "policy"),
+        "policy.yaml": yaml_of_guide("migrations", "waivers"),
         "orders.yaml": spec,
         "tables/orders.yaml": spec,
     }.items():
@@ -82,11 +83,11 @@ def test_piece_of_a_dag_is_one(page: Path, code: str, tmp_path: Path):
         exec(compile(code, str(page), "exec"), {"task": task, **known, **earlier})
 
 
-def fleet_of_the_guide() -> str:
-    guide = (CHECKOUT / "docs" / "guides" / "compatibility.md").read_text(encoding="utf-8")
-    return next(
-        block for block in re.findall(r"^```yaml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) if "policy" in block
-    )
+def yaml_of_guide(name: str, key: str) -> str:
+    """Return the first example of YAML in a guide that has a key."""
+    guide = (CHECKOUT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+    return next(block for block in blocks if f"{key}:" in block)
 
 
 def class_at(name: str) -> type:
