@@ -280,16 +280,16 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         arguments: list[str] = super()._build_spark_common_args()
         if self._workspace is None:
             return arguments
-        rest, settings, named = take_settings(arguments)
+        rest, settings, properties_file = take_settings(arguments)
         for name, value in settings.items():
             self.log.info("Spark setting: %s=%s", name, shown(name, value))
-        return rest + self._settings_options("settings.properties", settings, named, self._workspace)
+        return rest + self._settings_options("settings.properties", settings, properties_file, self._workspace)
 
     def _settings_options(
-        self, name: str, settings: dict[str, str], named: str | None, workspace: Workspace
+        self, name: str, settings: dict[str, str], properties_file: str | None, workspace: Workspace
     ) -> list[str]:
         binary = find_spark_submit(self._connection["spark_binary"], self._environment())
-        return settings_options(name, settings, named, binary, self._environment(), workspace.write_secret)
+        return settings_options(name, settings, properties_file, binary, self._environment(), workspace.write_secret)
 
     def _storage_settings(self, workspace: Workspace) -> dict[str, str]:
         if not self._storage_conn_id:

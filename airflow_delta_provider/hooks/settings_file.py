@@ -51,8 +51,8 @@ class HadoopConfiguration:
         key, scheme = (_SECURE_NAME_NODE, "https") if secure else (_NAME_NODE, "http")
         nodes = self._settings.get(f"dfs.ha.namenodes.{authority}")
         if nodes:
-            named = (self._settings.get(f"{key}.{authority}.{node.strip()}") for node in nodes.split(","))
-            return [f"{scheme}://{address}" for address in named if address]
+            addresses = (self._settings.get(f"{key}.{authority}.{node.strip()}") for node in nodes.split(","))
+            return [f"{scheme}://{address}" for address in addresses if address]
         host = authority.partition(":")[0]
         address = self._settings.get(key, "") if authority == default else ""
         port = address.partition(":")[2] or WEB_HDFS_PORT
@@ -107,8 +107,8 @@ def _not_executable(binary: str, environment: Mapping[str, str]) -> str | None:
     """Return the file of the command if it exists without the right to run it."""
     if os.path.dirname(binary):
         return binary if os.path.isfile(binary) else None
-    named = (os.path.join(folder, binary) for folder in environment.get("PATH", "").split(os.pathsep))
-    return next(filter(os.path.isfile, named), None)
+    files = (os.path.join(folder, binary) for folder in environment.get("PATH", "").split(os.pathsep))
+    return next(filter(os.path.isfile, files), None)
 
 
 def spark_version_of_jars(binary: str, environment: Mapping[str, str]) -> str | None:
@@ -125,12 +125,12 @@ def spark_version(binary: str, environment: Mapping[str, str]) -> str:
 
     :raises NoSparkError: if it does not report one
     """
-    if known := spark_version_of_jars(binary, environment):
-        return known
-    asked = subprocess.run(
+    if version := spark_version_of_jars(binary, environment):
+        return version
+    process = subprocess.run(
         [binary, "--version"], capture_output=True, text=True, env=dict(environment), check=False, timeout=120
     )
-    if match := _PRINTED.search(asked.stdout + asked.stderr):
+    if match := _PRINTED.search(process.stdout + process.stderr):
         return match[1]
     raise NoSparkError(
         f"{binary} does not report its Spark version. Set delta_jars to 'provided' or to a list of jars, so that none "
@@ -154,15 +154,15 @@ def configuration_folder(binary: str, environment: Mapping[str, str]) -> Path | 
 
     It is unknown for a platform's own scripts, which find Spark in their own way.
     """
-    if named := environment.get("SPARK_CONF_DIR"):
-        return Path(named)
+    if folder := environment.get("SPARK_CONF_DIR"):
+        return Path(folder)
     return next((jars.parent / "conf" for jars in jar_folders(binary, environment) if jars.is_dir()), None)
 
 
 def class_path_folders(binary: str, environment: Mapping[str, str]) -> list[Path]:
     """Return the folders with files, other than jars, that spark-submit puts on the driver's class path."""
-    named = (environment[name] for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR") if environment.get(name))
-    folders = filter(None, [configuration_folder(binary, environment), *map(Path, named)])
+    hadoop = (environment[name] for name in FOLDERS if environment.get(name))
+    folders = filter(None, [configuration_folder(binary, environment), *map(Path, hadoop)])
     return [folder for folder in folders if folder.is_dir() and any(folder.iterdir())]
 
 
@@ -180,43 +180,43 @@ _SPECIAL = re.compile(r"[\\\n\r\t\f]|[^\x20-\x7e]")
 def take_settings(arguments: Iterable[str]) -> tuple[list[str], dict[str, str], str | None]:
     """Take the settings out of arguments of spark-submit.
 
-    :return: the other arguments, the settings, and the properties file that was named
+    :return: the other arguments, the settings, and the user's properties file
     """
     rest: list[str] = []
     settings: dict[str, str] = {}
-    named: str | None = None
+    properties_file: str | None = None
     words = iter(arguments)
     for word in words:
         if word == "--conf":
             name, _, value = next(words).partition("=")
             settings[name] = value
         elif word == "--properties-file":
-            named = next(words)
+            properties_file = next(words)
         elif word in _AS_SETTINGS:
             settings[_AS_SETTINGS[word]] = next(words)
         else:
             rest.append(word)
-    return rest, settings, named
+    return rest, settings, properties_file
 
 
 def settings_options(
     name: str,
     settings: Mapping[str, str],
-    named: str | None,
+    properties_file: str | None,
     binary: str,
     environment: Mapping[str, str],
-    keep: Callable[[str, str], Path],
+    write_file: Callable[[str, str], Path],
 ) -> list[str]:
     """Return options that make spark-submit read settings from a file; none if there is nothing to set.
 
     :param name: name of the file
-    :param keep: function that writes a file that nobody else can read
+    :param write_file: writes a text to a file of a name, which nobody else can read, and returns its path
     """
-    if not settings and named is None:
+    if not settings and properties_file is None:
         return []
-    file = SettingsFile(settings, named, binary, environment)
+    file = SettingsFile(settings, properties_file, binary, environment)
     hide_secrets(file.settings)
-    options = ["--properties-file", str(keep(name, file.text()))]
+    options = ["--properties-file", str(write_file(name, file.text()))]
     if not file.is_whole:
         if _loads_defaults(binary, environment):
             options.append("--load-spark-defaults")
@@ -243,16 +243,15 @@ class SettingsFile:
     With a properties file, Spark does not read ``spark-defaults.conf``, so its text is copied.
 
     :param settings: settings that take precedence
-    :param named: the user's own properties file, used instead of ``spark-defaults.conf``
+    :param properties_file: the user's own properties file, used instead of ``spark-defaults.conf``
     :raises DeltaRequestError: if the user's file cannot be read
     """
 
     def __init__(
-        self, settings: Mapping[str, str], named: str | None, binary: str, environment: Mapping[str, str]
+        self, settings: Mapping[str, str], properties_file: str | None, binary: str, environment: Mapping[str, str]
     ) -> None:
-        self._base = _read_named(named) if named else _read_defaults(binary, environment)
-        known = parse_defaults(self._base or "")
-        self.settings = {**known, **settings}
+        self._base = _read_properties_file(properties_file) if properties_file else _read_defaults(binary, environment)
+        self.settings = {**parse_defaults(self._base or ""), **settings}
         self._own = dict(settings)
         if any(map(is_secret, self.settings)) and _REDACTION not in self.settings:
             self._own[_REDACTION] = REDACTION_REGEX
@@ -268,7 +267,7 @@ class SettingsFile:
         return f"{self._base or ''}\n\n{own}"
 
 
-def _read_named(path: str) -> str:
+def _read_properties_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -19,9 +19,9 @@ from airflow_delta_provider.domain.text import visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)
-#: Most findings that an alert names; further ones are only counted.
+#: Maximum number of findings that an alert names; further ones are only counted.
 MAX_NAMED = 1000
-#: Most timelines in an alert, and most marks that each describes in words.
+#: Maximum number of timelines in an alert, and of marks that each describes in words.
 MAX_TIMELINES, MAX_MARKS = 3, 12
 _RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
@@ -231,12 +231,12 @@ class Alert(Outcome):
     @property
     def subject(self) -> str:
         """One line, which quotes no text from a table or a commit."""
-        said = ", ".join(f"{count} {news}" for news, count in self.counts.items())
+        parts = [f"{count} {news}" for news, count in self.counts.items()]
         if self.missing:
-            said = ", ".join(filter(None, (said, f"{self.missing} cut off")))
-        if not said:
-            said = "the task failed" if self.failure is not None else "nothing new"
-        return visible(f"Delta {self.verdict or 'NO REPORT'}: {self._violated}{said} in {self.origin.task}")
+            parts.append(f"{self.missing} cut off")
+        if not parts:
+            parts = ["the task failed" if self.failure is not None else "nothing new"]
+        return visible(f"Delta {self.verdict or 'NO REPORT'}: {self._violated}{', '.join(parts)} in {self.origin.task}")
 
     @property
     def _violated(self) -> str:

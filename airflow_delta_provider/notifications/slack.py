@@ -28,15 +28,15 @@ from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, doc
 
 #: Most blocks of a message.
 MAX_BLOCKS = 50
-#: Most characters of a section's text.
+#: Maximum length of a section's text.
 MAX_TEXT = 3000
-#: Most characters of a header.
+#: Maximum length of a header.
 MAX_HEADER = 150
-#: Most characters of all blocks as JSON: ``chat.postMessage`` refuses about 13,000 (``msg_blocks_too_long``).
+#: Maximum length of all blocks as JSON: ``chat.postMessage`` refuses about 13,000 (``msg_blocks_too_long``).
 MAX_CHARACTERS = 11_500
 #: Characters of these that are reserved for the block with the number of findings that did not fit.
 _REST = 200
-#: Most characters of a fact, so that the section's limit never cuts off a label.
+#: Maximum length of a fact, so that the section's limit never cuts off a label.
 _MAX_FACT = 300
 _FORMATTING = re.compile("[*_~]")
 #: Characters that code cannot hold.
@@ -98,13 +98,13 @@ def _around(block: Block) -> Iterator[SlackBlock]:
 
 
 def _section(section: Section, longest: int) -> Iterator[Part]:
-    known = [fact for block in section.blocks if isinstance(block, Facts) for fact in block.facts]
+    facts = [fact for block in section.blocks if isinstance(block, Facts) for fact in block.facts]
     rows = [entry for block in section.blocks if isinstance(block, Listing) for entry in block.entries]
-    yield _heading(section.title, known), 0 if rows else 1
+    yield _heading(section.title, facts), 0 if rows else 1
     limit = MAX_TEXT // 2 if rows else longest
-    said = [shortened(block.line, limit) for block in section.blocks if isinstance(block, Prose)] if limit else []
-    if said:
-        yield _plain("\n".join(said) or "-"), 0
+    message = [shortened(block.line, limit) for block in section.blocks if isinstance(block, Prose)] if limit else []
+    if message:
+        yield _plain("\n".join(message) or "-"), 0
     lines: list[str] = []
     for line in (_row(row, longest) for row in rows):
         if lines and sum(map(len, lines)) + len(lines) + len(line) > MAX_TEXT:
@@ -124,19 +124,18 @@ def _timeline(section: Section) -> SlackBlock:
 
 def _row(row: Entry, longest: int) -> str:
     """Return a finding: its table and facts in one line, then its message."""
-    known = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
-    said = "\n".join(
-        filter(None, ("  ".join((shortened(row.name, _MAX_FACT), *known)), shortened(row.message, longest)))
-    )
-    return shortened(said, MAX_TEXT)
+    facts = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
+    first_line = "  ".join((shortened(row.name, _MAX_FACT), *facts))
+    lines = filter(None, (first_line, shortened(row.message, longest)))
+    return shortened("\n".join(lines), MAX_TEXT)
 
 
-def _heading(said: str, known: Iterable[Fact]) -> SlackBlock:
-    facts = [(label, shortened(value, _MAX_FACT)) for label, value in known]
-    if _FORMATTING.search(said) or any(_NO_CODE.search(text) for text in (said, *(value for _, value in facts))):
-        return _plain("\n".join((said, *(f"{label}: {value}" for label, value in facts))))
+def _heading(title: str, all_facts: Iterable[Fact]) -> SlackBlock:
+    facts = [(label, shortened(value, _MAX_FACT)) for label, value in all_facts]
+    if _FORMATTING.search(title) or any(_NO_CODE.search(text) for text in (title, *(value for _, value in facts))):
+        return _plain("\n".join((title, *(f"{label}: {value}" for label, value in facts))))
     lines = (f"{label}: {escape(value)}" for label, value in facts)
-    return {"type": "section", "text": _mrkdwn("\n".join((f"*{escape(said)}*", *lines)))}
+    return {"type": "section", "text": _mrkdwn("\n".join((f"*{escape(title)}*", *lines)))}
 
 
 def _fitting(parts: Iterable[Part], room: int, size: int) -> Iterator[Part]:

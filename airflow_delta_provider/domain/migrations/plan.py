@@ -105,7 +105,7 @@ class MigrationPlan(Plan):
 
     def to_json(self) -> dict[str, Any]:
         """Return the form used in reports, and in the file of an approved plan."""
-        known = PlanAnswer(
+        answer = PlanAnswer(
             digest=self.digest,
             commits=self.commits,
             steps=tuple(self._shown_steps()),
@@ -122,7 +122,7 @@ class MigrationPlan(Plan):
             approval=self.approval,
             locked_out=tuple(finding.to_json() for finding in self.locked_out),
         )
-        return replace(known, checksum=checksum_of(known.to_json())).to_json()
+        return replace(answer, checksum=checksum_of(answer.to_json())).to_json()
 
     def _shown_steps(self) -> Iterator[PlanStep]:
         done: list[Step] = []
@@ -221,7 +221,7 @@ class ApprovedPlan:
     :param spec: JSON of the spec
     :param version: version that it was made on
     :param steps: digests of the steps
-    :param said: explanation and SQL of each single step, as people read them
+    :param texts: explanation and SQL of each single step, as people read them
     :param diff: diff of the declared state, as people read it
     :param is_intact: True if its parts still have the digest and checksum that the plan names
     """
@@ -232,7 +232,7 @@ class ApprovedPlan:
     base: str
     spec: Mapping[str, Any]
     steps: tuple[str, ...]
-    said: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]
     diff: tuple[str, ...]
     is_intact: bool
 
@@ -244,14 +244,14 @@ class ApprovedPlan:
         """
         try:
             steps = tuple({step["step"]: step["digest"] for step in wire["steps"]}.values())
-            said = tuple(map(_said, wire["steps"]))
+            texts = tuple(map(_texts_of, wire["steps"]))
             digest, table_id, base = (str(wire[key]) for key in ("digest", "table_id", "base"))
             version, spec = int(wire["version"]), dict(wire["spec"])
             diff = tuple(map(str, wire.get("diff") or ()))
         except (KeyError, TypeError, ValueError) as error:
             raise PlanFileError(f"This is not the plan of a migration: {error!r}.") from None
         intact = digest == digest_of(spec, table_id, base, list(steps)) and wire.get("checksum") == checksum_of(wire)
-        return cls(digest, table_id, version, base, spec, steps, said, diff, intact)
+        return cls(digest, table_id, version, base, spec, steps, texts, diff, intact)
 
 
 def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | None) -> Iterator[Finding]:
@@ -285,22 +285,22 @@ def check_approved(approved: ApprovedPlan, now: MigrationPlan, *, moved: str | N
         )
     else:
         left = tuple(map(step_digest, now.steps))
-        shown = now.to_json()
-        said = tuple(map(_said, shown["steps"]))
+        plan_now = now.to_json()
+        texts = tuple(map(_texts_of, plan_now["steps"]))
         if left != approved.steps[len(approved.steps) - len(left) :]:
             yield requests.OTHER_PLAN.found(
                 "{table} now needs other steps than the approved ones: {steps}.",
                 table=table,
-                steps=[step["explanation"] for step in now.to_json()["steps"]],
+                steps=[step["explanation"] for step in plan_now["steps"]],
             )
-        elif said != approved.said[len(approved.said) - len(said) :] or (
-            len(said) == len(approved.said) and tuple(shown["diff"]) != approved.diff
+        elif texts != approved.texts[len(approved.texts) - len(texts) :] or (
+            len(texts) == len(approved.texts) and tuple(plan_now["diff"]) != approved.diff
         ):
             yield requests.OTHER_PLAN.found(
                 "The text of the plan for {table} does not match its steps, so people may have approved other steps. "
                 "Its steps are: {steps}.",
                 table=table,
-                steps=[explanation for explanation, _ in said],
+                steps=[explanation for explanation, _ in texts],
             )
 
 
@@ -321,7 +321,7 @@ def not_approved(now: MigrationPlan) -> Iterator[Finding]:
 _COSTS_IN_TEXT = re.compile(r"(?:1 data file|[\d,]+ data files) \([\d.]+ \w+\)| \([^()]*\bcommits?\b[^()]*\)$")
 
 
-def _said(step: Mapping[str, Any]) -> tuple[str, str]:
+def _texts_of(step: Mapping[str, Any]) -> tuple[str, str]:
     """Return the explanation and SQL of a step, without its costs."""
     return _COSTS_IN_TEXT.sub("", str(step.get("explanation"))), str(step.get("sql"))
 

@@ -160,7 +160,7 @@ class FileComparison:
         """Return findings about a column from its live rows, without NaN in the bounds; None if it cannot be compared.
 
         :param rows: number of live rows
-        :param row_min: least value, as ``BoundKind.stored`` returns it; None if there is none
+        :param row_min: least value, as ``BoundKind.decode_footer`` returns it; None if there is none
         """
         minima, maxima = ([], []) if row_min is None else ([row_min], [row_max])
         stored = StoredBounds(minima, maxima, is_exact=True, problem=None)
@@ -275,8 +275,8 @@ class FileComparison:
         if kind is None:
             raise NotComparedError(OTHER_TYPE)
         try:
-            low = None if logged.minimum is None else kind.logged(logged.minimum)
-            high = None if logged.maximum is None else kind.logged(logged.maximum)
+            low = None if logged.minimum is None else kind.decode_log(logged.minimum)
+            high = None if logged.maximum is None else kind.decode_log(logged.maximum)
         except (ValueError, OverflowError):
             raise NotComparedError(UNDECIDABLE) from None
         stored = stored_as(kind)
@@ -291,7 +291,7 @@ class FileComparison:
                 raise NotComparedError(TRUNCATED)
             if self._deleted and stored.groups is not None:
                 raise NotComparedError(DELETED)
-            yield self._excluded(leaf, kind, (below, above), (low, high), (first, last), of=stored.groups)
+            yield self._excluded(leaf, kind, (below, above), (low, high), (first, last), all_groups=stored.groups)
         elif stored.problem is not None:
             raise NotComparedError(stored.problem)
         elif stored.is_exact and self._is_tight:
@@ -306,7 +306,11 @@ class FileComparison:
 
         :raises NotComparedError: if they may not be
         """
-        if kind.ancient is not None and earliest < kind.ancient and not self._writer.uses_proleptic_calendar:
+        if (
+            kind.calendar_matters_before is not None
+            and earliest < kind.calendar_matters_before
+            and not self._writer.uses_proleptic_calendar
+        ):
             if not self._writer.records_spark_version:
                 raise NotComparedError(UNKNOWN_CALENDAR)
             if stored.groups is not None:
@@ -337,7 +341,7 @@ class FileComparison:
             if not (is_signed if chunk.is_deprecated else is_ordered):
                 raise NotComparedError(UNTRUSTED)
             try:
-                minimum, maximum = kind.stored(chunk.minimum), kind.stored(chunk.maximum)
+                minimum, maximum = kind.decode_footer(chunk.minimum), kind.decode_footer(chunk.maximum)
             except (UndecidableBoundError, ArithmeticError):
                 raise NotComparedError(DAMAGED) from None
             if not minimum <= maximum:  # NaN, or damage
@@ -354,41 +358,49 @@ class FileComparison:
         leaf: StoredColumn,
         kind: BoundKind,
         groups: tuple[int, int],
-        said: tuple[Any, Any],
-        found: tuple[Any, Any],
+        logged: tuple[Any, Any],
+        actual: tuple[Any, Any],
         *,
-        of: int | None,
+        all_groups: int | None,
     ) -> Finding:
+        """Return the finding about bounds that exclude values.
+
+        :param groups: numbers of row groups with values below the minimum, and above the maximum
+        :param logged: minimum and maximum in the log
+        :param actual: least and greatest value in the file
+        :param all_groups: number of row groups; None if live rows were compared
+        """
         upper = bool(groups[1])
-        bound, value = said[upper], found[upper]
+        bound, value = logged[upper], actual[upper]
         name = sql_column(leaf.kind.name)
         if kind.is_text:
-            predicate = f"{name} {'>' if upper else '<'} {kind.shown(bound)}"
+            predicate = f"{name} {'>' if upper else '<'} {kind.to_sql(bound)}"
         else:
-            predicate = f"{name} {'>=' if upper else '<='} {kind.shown(value)}"
+            predicate = f"{name} {'>=' if upper else '<='} {kind.to_sql(value)}"
         both = all(groups)
-        counts: dict[str, Any] = {} if of is None else {"groups": max(groups), "of": of}
+        counts: dict[str, Any] = {} if all_groups is None else {"groups": max(groups), "of": all_groups}
         return EXCLUDED.found(
             "{part} of {path} gives {said} for {column}, but the file has {value}, and values outside of "
             + ("both bounds" if both else "the bound")
-            + ("" if of is None else " in {groups} of {of:row group}")
+            + ("" if all_groups is None else " in {groups} of {of:row group}")
             + ": {predicate} returns too few rows."
             + (_WIDENED if kind.is_widened else ""),
             severity=Severity.WARNING if kind.is_widened else None,
             path=self._path,
             column=leaf.kind.name,
             part=BOUNDS[upper],
-            said=kind.shown(bound),
-            value=kind.shown(value),
+            said=kind.to_sql(bound),
+            value=kind.to_sql(value),
             predicate=predicate,
             **counts,
         )
 
     def _wide(
-        self, leaf: StoredColumn, kind: BoundKind, said: tuple[Any, Any], found: tuple[Any, Any]
+        self, leaf: StoredColumn, kind: BoundKind, logged: tuple[Any, Any], actual: tuple[Any, Any]
     ) -> Iterator[Finding]:
+        """Yield a finding if a bound in the log is wider than the values, although it counts as tight."""
         for upper in () if kind.is_widened else (True, False):
-            bound, value = said[upper], found[upper]
+            bound, value = logged[upper], actual[upper]
             if bound is None or not (bound > value if upper else bound < value):
                 continue
             if kind.is_text and is_cut_from(bound, value, upper=upper):
@@ -404,9 +416,9 @@ class FileComparison:
                 path=self._path,
                 column=leaf.kind.name,
                 part=BOUNDS[upper],
-                said=kind.shown(bound),
+                said=kind.to_sql(bound),
                 end="greatest" if upper else "least",
-                value=kind.shown(value),
+                value=kind.to_sql(value),
             )
             return
 

@@ -28,7 +28,7 @@ from airflow_delta_provider.domain.text import literal
 #: A millisecond in nanoseconds: bounds of timestamps are cut to it.
 MILLISECOND = 1_000_000
 _DAY = 86_400_000_000_000
-#: Before these, old engines wrote values in other calendars, or zones with odd seconds.
+#: Earlier values may be in Spark 2's hybrid calendar, and times shifted by the seconds of local mean time.
 FIRST_DAY, FIRST_MOMENT = -141_427, parse_timestamp("1900-01-01 00:00:00")
 _UNITS = {TimeUnit.MILLIS: 1_000_000, TimeUnit.MICROS: 1000, TimeUnit.NANOS: 1}
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
@@ -42,40 +42,40 @@ class UndecidableBoundError(ValueError):
 
 @dataclass(frozen=True)
 class BoundKind:
-    """The bounds of a column of the table in a file.
+    """The form of a column's bounds in a file and in the log.
 
-    :param stored: returns the value of a bound in the footer
-    :param logged: returns the value of a bound in the log
-    :param shown: returns a value as an SQL literal
+    :param decode_footer: returns the value of a bound in the footer
+    :param decode_log: returns the value of a bound in the log
+    :param to_sql: returns a value as an SQL literal
     :param slack: least excess of a value over a maximum in the log that excludes the value
     :param is_bytes: True if the file stores byte arrays
     :param is_text: True for strings
     :param is_answered: True if Delta Spark answers MIN and MAX from bounds of this type
-    :param ancient: value before which calendars matter; None for other types
+    :param calendar_matters_before: values before this one differ between calendars; None for types without a calendar
     :param is_widened: True for floats in a column of doubles: the log has their bounds as floats, with fewer digits
     """
 
-    stored: Decode
-    logged: Callable[[Any], Any]
-    shown: Callable[[Any], str]
+    decode_footer: Decode
+    decode_log: Callable[[Any], Any]
+    to_sql: Callable[[Any], str]
     slack: int = 0
     is_bytes: bool = False
     is_text: bool = False
     is_answered: bool = False
     is_unsigned: bool = False
-    ancient: int | None = None
+    calendar_matters_before: int | None = None
     is_widened: bool = False
 
 
 @lru_cache(maxsize=1024)
-def bound_kind(element: SchemaElement, of: str) -> BoundKind | None:
+def bound_kind(element: SchemaElement, type_name: str) -> BoundKind | None:
     """Return the kind of a column's bounds; None if they cannot be compared.
 
     :param element: the column in the file, whose type may be narrower than the table's
-    :param of: the table's type, as in the schema's JSON
+    :param type_name: the table's type, as in the schema's JSON
     """
     try:
-        data_type = parse_type(of)
+        data_type = parse_type(type_name)
     except UnknownTypeError:
         return None
     name = str(data_type)
@@ -85,21 +85,19 @@ def bound_kind(element: SchemaElement, of: str) -> BoundKind | None:
         return None if decode is None else BoundKind(decode, exact, _plain, is_bytes=_is_bytes(element))
     if name in _INTEGERS:
         decode = _integers(element)
-        return None if decode is None else _of(decode, _logged_integer, answered=True, unsigned=_is_unsigned(element))
+        return None if decode is None else _number(decode, _logged_integer, unsigned=_is_unsigned(element))
     if name in ("float", "double"):
         return _fractions(element, data_type)
     if name == "date":
         if element.physical_type is not PhysicalType.INT32 or _kind(element) not in (None, LogicalKind.DATE):
             return None
-        return BoundKind(_signed, _logged_day, _shown_day, is_answered=True, ancient=FIRST_DAY)
+        return BoundKind(_signed, _logged_day, _shown_day, is_answered=True, calendar_matters_before=FIRST_DAY)
     if name in ("timestamp", "timestamp_ntz"):
         if element.physical_type is PhysicalType.INT96 and name == "timestamp":
-            shown = partial(_shown_moment, of="TIMESTAMP")
-            return BoundKind(_no_order, _logged_micros, shown, slack=MILLISECOND, ancient=FIRST_MOMENT)
+            return _moment(_no_order, _logged_micros, name)
         decode = _moments(element, name)
-        logged = _logged_moment if name == "timestamp" else _logged_local
-        shown = partial(_shown_moment, of=name.upper())
-        return None if decode is None else BoundKind(decode, logged, shown, slack=MILLISECOND, ancient=FIRST_MOMENT)
+        decode_log = _logged_moment if name == "timestamp" else _logged_local
+        return None if decode is None else _moment(decode, decode_log, name)
     if name == "string" and element.physical_type is PhysicalType.BYTE_ARRAY and _kind(element) in _TEXTS:
         return BoundKind(bytes, _logged_text, _shown_text, is_bytes=True, is_text=True)
     if name == "boolean" and element.physical_type is PhysicalType.BOOLEAN:
@@ -111,8 +109,13 @@ _INTEGERS = frozenset({"byte", "tinyint", "short", "smallint", "integer", "int",
 _TEXTS = (None, LogicalKind.STRING, LogicalKind.ENUM, LogicalKind.JSON)
 
 
-def _of(decode: Decode, logged: Callable[[Any], Any], *, answered: bool, unsigned: bool = False) -> BoundKind:
-    return BoundKind(decode, logged, _plain, is_answered=answered, is_unsigned=unsigned)
+def _number(decode: Decode, decode_log: Callable[[Any], Any], *, unsigned: bool) -> BoundKind:
+    return BoundKind(decode, decode_log, _plain, is_answered=True, is_unsigned=unsigned)
+
+
+def _moment(decode: Decode, decode_log: Callable[[Any], Any], name: str) -> BoundKind:
+    to_sql = partial(_shown_moment, of=name.upper())
+    return BoundKind(decode, decode_log, to_sql, slack=MILLISECOND, calendar_matters_before=FIRST_MOMENT)
 
 
 def _kind(element: SchemaElement) -> LogicalKind | None:
@@ -176,17 +179,17 @@ def _scaled(unscaled: int, scale: int) -> Decimal:
 
 
 def _fractions(element: SchemaElement, data_type: DataType) -> BoundKind | None:
-    logged: Callable[[Any], Any] = _logged_double
+    decode_log: Callable[[Any], Any] = _logged_double
     decode: Decode | None
     if element.physical_type is PhysicalType.FLOAT and _kind(element) is None:
         if str(data_type) == "double":
             return BoundKind(_float, _logged_double, _plain, is_widened=True)
-        decode, logged = _float, _logged_float
+        decode, decode_log = _float, _logged_float
     elif element.physical_type is PhysicalType.DOUBLE and str(data_type) == "double":
         decode = _double
     else:  # widened
         decode = _integers(element)
-    return None if decode is None else _of(decode, logged, answered=True, unsigned=_is_unsigned(element))
+    return None if decode is None else _number(decode, decode_log, unsigned=_is_unsigned(element))
 
 
 def _float(value: bytes) -> float:
