@@ -84,10 +84,10 @@ def kept_engines(
     for subject in _subjects(fleet, writers) if fleet.from_file else ():
         reasons = [reason for reason in _reasons(subject, before, after) if reason.access in subject.must]
         if reasons and subject.member.declared:
-            finding = _found(replace(subject, writer=None), reasons, None, must=True, is_change=True)
+            finding = _finding_about(replace(subject, writer=None), reasons, None, must=True, is_change=True)
             found.append((subject.member, finding))
         elif reasons:
-            finding = _found(subject, reasons, None, must=True, is_change=True)
+            finding = _finding_about(subject, reasons, None, must=True, is_change=True)
             found.append((subject.member, _to_declare(finding)))
     return tuple(sorted(found, key=lambda kept: kept[1].code != SILENT_WRONG_RESULTS.code))
 
@@ -95,9 +95,9 @@ def kept_engines(
 def _to_declare(finding: Finding) -> Finding:
     """Return a finding about a writer that a fleet file does not declare, whose remedy says so."""
     rule = next(rule for rule in _RULES.values() if rule.code == finding.code)
-    known = rule.remedy if finding.remedy is None else finding.remedy
+    remedy = rule.remedy if finding.remedy is None else finding.remedy
     declare = "Or declare it in the fleet file: the policy for the table then decides whether it must keep its access."
-    return rule.worded(replace(finding, remedy=f"{known} {declare}"))
+    return rule.worded(replace(finding, remedy=f"{remedy} {declare}"))
 
 
 def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Finding], ...]:
@@ -117,7 +117,7 @@ def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Fi
                 why=Prose(str(why).rstrip(".")),
             ),
         )
-        for subject in _kept(fleet)
+        for subject in _with_kept_access(fleet)
     )
 
 
@@ -227,7 +227,7 @@ def _declared(fleet: TableFleet) -> Iterator[_Subject]:
         )
 
 
-def _kept(fleet: TableFleet) -> Iterator[_Subject]:
+def _with_kept_access(fleet: TableFleet) -> Iterator[_Subject]:
     return (subject for subject in _declared(fleet) if subject.must)
 
 
@@ -238,9 +238,9 @@ def _accesses(*, reads: bool, writes: bool) -> frozenset[Access]:
 
 def _writing(fleet: TableFleet, writers: RecentWriters) -> Iterator[_Subject]:
     for writer in writers.writers:
-        found = engine_of(writer.name or "", fleet.profiles)
-        if found is not None:
-            profile, version = found
+        engine = engine_of(writer.name or "", fleet.profiles)
+        if engine is not None:
+            profile, version = engine
             later = _later(writer, version, profile.name, fleet, writers.writers)
             yield _Subject(
                 member=Member(
@@ -266,10 +266,10 @@ def _later(
 ) -> str | None:
     """Return a later release of the same engine whose first commit follows the writer's last one."""
     for other in writers:
-        found = engine_of(other.name or "", fleet.profiles)
-        if found is None or found[0].name != profile or other.first <= writer.last:
+        engine = engine_of(other.name or "", fleet.profiles)
+        if engine is None or engine[0].name != profile or other.first <= writer.last:
             continue
-        if version and found[1] and version_of(found[1]) > version_of(version):
+        if version and engine[1] and version_of(engine[1]) > version_of(version):
             return other.name
     return None
 
@@ -278,10 +278,10 @@ def _subjects(fleet: TableFleet, writers: RecentWriters) -> list[_Subject]:
     """Return one subject per engine release, with declaration and recent commits merged."""
     merged: dict[tuple[str, str | None], _Subject] = {}
     for subject in (*_declared(fleet), *_writing(fleet, writers)):
-        known = merged.get(subject.key, subject)
-        latest = known if subject.writer is None else subject
+        before = merged.get(subject.key, subject)
+        latest = before if subject.writer is None else subject
         merged[subject.key] = replace(
-            latest, member=known.member, uses=known.uses | subject.uses, must=known.must | subject.must
+            latest, member=before.member, uses=before.uses | subject.uses, must=before.must | subject.must
         )
     return list(merged.values())
 
@@ -293,12 +293,12 @@ def _lockouts_of(subject: _Subject, before: Demands | None, after: Demands) -> I
     needed = tuple(reason for reason in reasons if reason.access in subject.must)
     besides = tuple(r for r in reasons if r.access in subject.uses - subject.must)
     if needed:
-        yield _found(subject, needed, None, must=True, is_change=before is not None)
+        yield _finding_about(subject, needed, None, must=True, is_change=before is not None)
     if besides and outcome_of(needed) is not Outcome.READ_LOCKED:
         misread = any(r.access is Access.READ for r in _deciding(Outcome.SILENT_WRONG_RESULTS, besides))
         is_error = misread and outcome_of(besides) is Outcome.SILENT_WRONG_RESULTS and subject.replaced_by is None
         severity = None if is_error else Severity.WARNING
-        yield _found(subject, besides, severity, must=False, is_change=before is not None)
+        yield _finding_about(subject, besides, severity, must=False, is_change=before is not None)
 
 
 def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple[Reason, ...]:
@@ -317,7 +317,7 @@ def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple
     return reasons
 
 
-def _found(
+def _finding_about(
     subject: _Subject, reasons: Collection[Reason], severity: Severity | None, *, must: bool, is_change: bool
 ) -> Finding:
     outcome = outcome_of(reasons)
@@ -345,9 +345,9 @@ def _found(
         parts.append(_UNVERSIONED if unversioned else _SENTENCES[outcome, is_change])
         parts.append(" ({sources}).")
         features = list(dict.fromkeys(reason.subject for reason in by_feature if reason.subject))
-        # A type change names its feature, too.
-        named = [name for name in features if not any(other.startswith(f"{name}: ") for other in features)]
-        facts["features"] = named or ["the protocol"]
+        # A type change also names its feature.
+        distinct = [name for name in features if not any(other.startswith(f"{name}: ") for other in features)]
+        facts["features"] = distinct or ["the protocol"]
         facts["sources"] = Prose("; ".join(dict.fromkeys(reason.source for reason in by_feature)))
     if cases:
         parts.append(" {cases}" if by_feature else "{cases}")

@@ -76,7 +76,7 @@ class Place:
     old: Parts
     new: Parts
 
-    def below(self, old: str, new: str | None = None) -> Place:
+    def child(self, old: str, new: str | None = None) -> Place:
         """Return the place of a child, by its name before the renames and after them.
 
         :param new: name after the renames; None if it stays
@@ -138,12 +138,12 @@ class Member:
 
     :param old: column in the table; None if it is to be added
     :param spec: declaration; None if the spec does not name the column
-    :param goes: True if the column is to be dropped
+    :param is_dropped: True if the migration drops the column
     """
 
     old: StructField | None
     spec: ColumnSpec | None = None
-    goes: bool = False
+    is_dropped: bool = False
 
     @property
     def old_name(self) -> str:
@@ -165,21 +165,21 @@ class Member:
         return self.old.name.lower() == self.spec.renamed_from.lower() and self.old.name != self.spec.name
 
 
-def members_of(struct: StructType, named: Sequence[ColumnSpec]) -> list[Member]:
+def members_of(struct: StructType, specs: Sequence[ColumnSpec]) -> list[Member]:
     """Return the columns of a struct in its order, then the columns to add.
 
     A column with its old name is still to be renamed if no column has the new name, or if no other declaration claims
     the old name.
     """
     members = {column.name.lower(): Member(column) for column in struct.fields}
-    declared = {spec.name.lower() for spec in named}
-    for spec in named:
+    declared = {spec.name.lower() for spec in specs}
+    for spec in specs:
         old = spec.renamed_from.lower() if isinstance(spec.renamed_from, str) else ""
         if old in members and (spec.name.lower() not in members or old not in declared):
             members[old].spec = spec
     taken = {id(member.spec) for member in members.values()}
     added = []
-    for spec in named:
+    for spec in specs:
         member = members.get(spec.name.lower())
         if id(spec) in taken:
             continue
@@ -203,36 +203,36 @@ class _Difference:
     def __init__(self, spec: TableSpec) -> None:
         self._spec = spec
         self._dropped = {lowered(path) for path in spec.drop}
-        self._found = ColumnChanges()
+        self._changes = ColumnChanges()
 
     def run(self, schema: StructType) -> ColumnChanges:
         self._struct(schema, self._spec.columns, Place((), ()), declared=bool(self._spec.columns))
-        self._found.renames.sort(key=lambda rename: -len(rename.parts))
-        self._found.adds.sort(key=lambda add: len(add.parent.new))
-        return self._found
+        self._changes.renames.sort(key=lambda rename: -len(rename.parts))
+        self._changes.adds.sort(key=lambda add: len(add.parent.new))
+        return self._changes
 
-    def _struct(self, struct: StructType, named: Sequence[ColumnSpec], at: Place, *, declared: bool = True) -> None:
+    def _struct(self, struct: StructType, specs: Sequence[ColumnSpec], at: Place, *, declared: bool = True) -> None:
         """Compare a struct.
 
         :param declared: True if its columns are declared; otherwise ``exact`` does not apply to them
         """
-        members = members_of(struct, named)
+        members = members_of(struct, specs)
         for member in members:
             if member.spec is None:
-                member.goes = (self._spec.exact and declared) or self._lists_as_dropped(at, member.old_name)
+                member.is_dropped = (self._spec.exact and declared) or self._lists_as_dropped(at, member.old_name)
         self._check_names(members, at)
         for member in members:
-            place = at.below(member.old_name, member.name)
+            place = at.child(member.old_name, member.name)
             if member.old is None:
                 self._add(member, at)
-            elif member.goes:
-                self._found.drops.append(place)
+            elif member.is_dropped:
+                self._changes.drops.append(place)
             elif member.spec is None:
                 self._inside(member.old.data_type, place)
             else:
                 self._column(member.old, member.spec, place)
         self._find_renames(members, at)
-        self._order(members, named, at)
+        self._order(members, specs, at)
 
     def _lists_as_dropped(self, at: Place, name: str) -> bool:
         return bool({lowered((*at.old, name)), lowered((*at.new, name))} & self._dropped)
@@ -244,10 +244,10 @@ class _Difference:
         if isinstance(data_type, StructType):
             self._struct(data_type, (), at, declared=False)
         elif isinstance(data_type, ArrayType):
-            self._inside(data_type.element, at.below("element"))
+            self._inside(data_type.element, at.child("element"))
         elif isinstance(data_type, MapType):
-            self._inside(data_type.key, at.below("key"))
-            self._inside(data_type.value, at.below("value"))
+            self._inside(data_type.key, at.child("key"))
+            self._inside(data_type.value, at.child("value"))
 
     def _check_names(self, members: Sequence[Member], at: Place) -> None:
         """Find the renames, and the names that must be freed first."""
@@ -255,7 +255,7 @@ class _Difference:
         for member in members:
             before = by_old_name.get(member.name.lower())
             if member.is_renamed:
-                if before is not None and before is not member and not (before.goes or before.is_renamed):
+                if before is not None and before is not member and not (before.is_dropped or before.is_renamed):
                     self._refuse(
                         requests.COLUMN_EXISTS,
                         "{old} cannot be renamed to {column}: the table has both.",
@@ -263,15 +263,15 @@ class _Difference:
                         remedy="Drop one of them, or take renamed_from out of the spec.",
                         old=path_text((*at.new, member.old_name)),
                     )
-                self._found.renames.append(ColumnName((*at.old, member.old_name), member.name))
+                self._changes.renames.append(ColumnName((*at.old, member.old_name), member.name))
             if (member.is_renamed or member.old is None) and before is not None and before is not member:
-                self._found.drops_first |= before.goes
-                self._found.renames_first |= member.old is None and before.is_renamed
+                self._changes.drops_first |= before.is_dropped
+                self._changes.renames_first |= member.old is None and before.is_renamed
 
     def _find_renames(self, members: Sequence[Member], at: Place) -> None:
         """Refuse to drop a column and add another one of its type: this may be a rename."""
         added = [(member.spec, member.spec.data_type) for member in members if member.old is None and member.spec]
-        for old in (member.old for member in members if member.goes and member.old is not None):
+        for old in (member.old for member in members if member.is_dropped and member.old is not None):
             for spec, new in added:
                 if spec.renamed_from is UNDECLARED and new is not None and plain_type(new) == old.data_type:
                     self._refuse(
@@ -302,9 +302,9 @@ class _Difference:
             if inner.generated is not None:
                 self._generated(parts, None, inner.generated)
             if inner.nullable is False:
-                self._found.required.append(parts)
+                self._changes.required.append(parts)
         sql = render_sql_type(new_type)
-        self._found.adds.append(Addition(at, member.name, sql, required=spec.nullable is False))
+        self._changes.adds.append(Addition(at, member.name, sql, required=spec.nullable is False))
 
     def _column(self, old: StructField, spec: ColumnSpec, at: Place) -> None:
         if spec.data_type is None:
@@ -312,19 +312,19 @@ class _Difference:
         else:
             self._type(old.data_type, spec.data_type, spec, at)
         if spec.nullable is True and not old.nullable:
-            self._found.nullable.append(at.new)
+            self._changes.nullable.append(at.new)
         elif spec.nullable is False and old.nullable:
-            self._found.required.append(at.new)
+            self._changes.required.append(at.new)
         if spec.generated is not None:
             self._generated(at.new, old.metadata.get(GENERATED_COLUMNS.field_key), spec.generated)
         self._texts(spec, at.new, old.metadata)
 
-    def _texts(self, spec: ColumnSpec, path: Parts, known: Mapping[str, Any]) -> None:
-        if not isinstance(spec.comment, Undeclared) and (spec.comment or None) != (known.get(COMMENT) or None):
-            self._found.comments.append(ColumnText(path, spec.comment or None))
-        if isinstance(spec.default, Undeclared) or _is_same(spec.default, known.get(CURRENT_DEFAULT)):
+    def _texts(self, spec: ColumnSpec, path: Parts, current: Mapping[str, Any]) -> None:
+        if not isinstance(spec.comment, Undeclared) and (spec.comment or None) != (current.get(COMMENT) or None):
+            self._changes.comments.append(ColumnText(path, spec.comment or None))
+        if isinstance(spec.default, Undeclared) or _is_same(spec.default, current.get(CURRENT_DEFAULT)):
             return
-        self._found.defaults.append(ColumnText(path, spec.default))
+        self._changes.defaults.append(ColumnText(path, spec.default))
         if len(path) > 1:
             self._refuse(
                 requests.ONLY_AT_CREATION,
@@ -333,20 +333,20 @@ class _Difference:
                 remedy="Take the default out of the spec.",
             )
 
-    def _generated(self, path: Parts, known: Any, wanted: str) -> None:
-        if not _is_same(wanted, known):
-            what = "is not generated" if known is None else "is generated by {known}"
-            evidence = "{column} " + what + ", and should be generated by {wanted}."
-            self._refuse(requests.ONLY_AT_CREATION, evidence, path, known=known, wanted=wanted)
+    def _generated(self, path: Parts, current: Any, declared: str) -> None:
+        if not _is_same(declared, current):
+            generated = "is not generated" if current is None else "is generated by {known}"
+            evidence = "{column} " + generated + ", and should be generated by {wanted}."
+            self._refuse(requests.ONLY_AT_CREATION, evidence, path, known=current, wanted=declared)
 
     def _type(self, old: DataType, new: DataType, spec: ColumnSpec, at: Place) -> None:
         if isinstance(new, StructType) and isinstance(old, StructType):
             self._struct(old, fields_in(new), at)
         elif isinstance(new, ArrayType) and isinstance(old, ArrayType):
-            self._type(old.element, new.element, spec, at.below("element"))
+            self._type(old.element, new.element, spec, at.child("element"))
         elif isinstance(new, MapType) and isinstance(old, MapType):
-            self._type(old.key, new.key, spec, at.below("key"))
-            self._type(old.value, new.value, spec, at.below("value"))
+            self._type(old.key, new.key, spec, at.child("key"))
+            self._type(old.value, new.value, spec, at.child("value"))
         elif not isinstance(new, _NESTED) and not isinstance(old, _NESTED):
             self._leaf(old, new, spec, at)
         else:
@@ -363,12 +363,12 @@ class _Difference:
         if old == new:
             return
         if can_widen(old, new):
-            self._found.widenings.append(ColumnType(at.new, sql_name(old), sql_name(new)))
+            self._changes.widenings.append(ColumnType(at.new, sql_name(old), sql_name(new)))
             if spec.rewrite or self._spec.rewrite:
-                self._found.rewritable.append(at.new)
+                self._changes.rewritable.append(at.new)
         elif spec.rewrite or self._spec.rewrite:
             null_on_loss = spec.null_on_loss or self._spec.null_on_loss
-            self._found.casts.append(Cast(at.new, sql_name(old), sql_name(new), null_on_loss))
+            self._changes.casts.append(Cast(at.new, sql_name(old), sql_name(new), null_on_loss))
         else:
             targets = legal_targets(old)
             self._refuse(
@@ -381,59 +381,62 @@ class _Difference:
                 targets=targets,
             )
 
-    def _order(self, members: Sequence[Member], named: Sequence[ColumnSpec], at: Place) -> None:
+    def _order(self, members: Sequence[Member], specs: Sequence[ColumnSpec], at: Place) -> None:
         """Put declared columns in the order of the spec; others stay behind the column before them."""
         groups: dict[int, list[Member]] = {}
         last = 0
         for member in members:
             last = id(member.spec) if member.spec is not None else last
             groups.setdefault(last, []).append(member)
-        wanted = [member for key in (0, *map(id, named)) for member in groups.get(key, ())]
-        staying = [member for member in wanted if not member.goes]
-        if staying != [member for member in members if not member.goes]:
-            self._found.orders.append((at.new, tuple((member.name, member.goes) for member in wanted)))
+        ordered = [member for key in (0, *map(id, specs)) for member in groups.get(key, ())]
+        staying = [member for member in ordered if not member.is_dropped]
+        if staying != [member for member in members if not member.is_dropped]:
+            self._changes.orders.append((at.new, tuple((member.name, member.is_dropped) for member in ordered)))
 
-    def _refuse(self, rule: Rule, evidence: str, column: Parts, **known: Any) -> None:
-        self._found.refusals.append(rule.found(evidence, column=path_text(column), **known))
+    def _refuse(self, rule: Rule, evidence: str, column: Parts, **facts: Any) -> None:
+        self._changes.refusals.append(rule.found(evidence, column=path_text(column), **facts))
 
 
-def _is_same(wanted: str | None, known: Any) -> bool:
-    if wanted is None or known is None:
-        return wanted is known
-    return same_expression(wanted, str(known))
+def _is_same(declared: str | None, current: Any) -> bool:
+    if declared is None or current is None:
+        return declared is current
+    return same_expression(declared, str(current))
 
 
 def new_constraints(metadata: Metadata, spec: TableSpec) -> tuple[AddConstraint, ...]:
     """Return the CHECK constraints that are missing or have another expression."""
-    known = {name.lower(): expression for name, expression in metadata.check_constraints.items()}
+    current = {name.lower(): expression for name, expression in metadata.check_constraints.items()}
     return tuple(
         AddConstraint(name, expression)
         for name, expression in spec.constraints.items()
-        if expression is not None and not (name.lower() in known and same_expression(expression, known[name.lower()]))
+        if expression is not None
+        and not (name.lower() in current and same_expression(expression, current[name.lower()]))
     )
 
 
 def old_constraints(metadata: Metadata, spec: TableSpec) -> tuple[DropConstraint, ...]:
     """Return the CHECK constraints to drop, or to replace by another expression."""
-    wanted = {name.lower(): expression for name, expression in spec.constraints.items()}
+    declared = {name.lower(): expression for name, expression in spec.constraints.items()}
     return tuple(
         DropConstraint(name)
         for name, expression in metadata.check_constraints.items()
-        if _goes(wanted.get(name.lower()), expression, named=name.lower() in wanted, exact=spec.exact)
+        if _is_dropped(declared.get(name.lower()), expression, is_named=name.lower() in declared, exact=spec.exact)
     )
 
 
-def _goes(wanted: str | None, expression: str, *, named: bool, exact: bool) -> bool:
-    if not named:
+def _is_dropped(declared: str | None, expression: str, *, is_named: bool, exact: bool) -> bool:
+    if not is_named:
         return exact
-    return wanted is None or not same_expression(wanted, expression)
+    return declared is None or not same_expression(declared, expression)
 
 
 def new_properties(metadata: Metadata, spec: TableSpec) -> dict[str, str]:
     """Return the properties that are missing or have another value, in the table's own spelling."""
-    known = {name.lower(): name for name in metadata.configuration}
-    wanted = {known.get(name.lower(), name): value for name, value in spec.properties.items() if value is not None}
-    return {name: value for name, value in wanted.items() if metadata.configuration.get(name) != value}
+    spellings = {name.lower(): name for name in metadata.configuration}
+    declared = {
+        spellings.get(name.lower(), name): value for name, value in spec.properties.items() if value is not None
+    }
+    return {name: value for name, value in declared.items() if metadata.configuration.get(name) != value}
 
 
 def old_properties(metadata: Metadata, spec: TableSpec) -> UnsetProperties | None:
@@ -442,21 +445,21 @@ def old_properties(metadata: Metadata, spec: TableSpec) -> UnsetProperties | Non
     Properties that writers maintain stay. So do constraints, and properties that enable a table feature: a feature is
     declared by its name.
     """
-    named = {name.lower(): value for name, value in spec.properties.items()}
+    declared = {name.lower(): value for name, value in spec.properties.items()}
     kept = {name.lower() for name in WRITER_OWNED_PROPERTIES}
     kept |= {feature.enabling_property.lower() for feature in FEATURES.values() if feature.enabling_property}
-    gone = [
+    removed = [
         name
         for name in metadata.configuration
-        if (name.lower() in named and named[name.lower()] is None)
+        if (name.lower() in declared and declared[name.lower()] is None)
         or (
             spec.exact
-            and name.lower() not in named
+            and name.lower() not in declared
             and name.lower() not in kept
             and not name.lower().startswith((CONSTRAINT_PREFIX, *_KEPT))
         )
     ]
-    return UnsetProperties(tuple(sorted(gone))) if gone else None
+    return UnsetProperties(tuple(sorted(removed))) if removed else None
 
 
 #: Prefixes of properties that a spec does not declare.
