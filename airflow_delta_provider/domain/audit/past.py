@@ -49,7 +49,7 @@ from airflow_delta_provider.domain.report.report import Finding, Severity
 T = TypeVar("T")
 _MASK = (1 << 64) - 1
 #: Properties that Delta keeps, or records again, when it restores an earlier version; the last one stays true.
-_KEPT = frozenset(
+_KEPT_BY_RESTORE = frozenset(
     {
         MAX_COLUMN_ID,
         ROW_ID_COLUMN,
@@ -61,24 +61,24 @@ _KEPT = frozenset(
 )
 
 
-class _Seen(NamedTuple):
+class _EqualVersions(NamedTuple):
     """The versions that had the same metadata and files.
 
-    :param lowest: the lowest ``maxColumnId`` among them
+    :param max_column_id: the lowest ``maxColumnId`` among them
     :param version: the newest of them
     :param protocols: their protocols, without duplicates
     :param identities: their table ids with times of creation, without duplicates
     :param dropped: their values of ``hasDroppedOrRenamed``, without duplicates
     """
 
-    lowest: int
+    max_column_id: int
     version: int
     protocols: tuple[Protocol, ...]
     identities: tuple[tuple[str, int | None], ...]
     dropped: tuple[str | None, ...]
 
     @classmethod
-    def of(cls, lowest: int, state: TableState, version: int, before: _Seen | None) -> _Seen:
+    def of(cls, max_column_id: int, state: TableState, version: int, before: _EqualVersions | None) -> _EqualVersions:
         """Return the entry with one more version.
 
         :param state: the state of that version, or one with the same protocol and metadata
@@ -86,9 +86,9 @@ class _Seen(NamedTuple):
         protocol, identity = state.protocol, identity_of(state.metadata)
         dropped = state.metadata.properties.dropped_or_renamed
         if before is None:
-            return cls(lowest, version, (protocol,), (identity,), (dropped,))
+            return cls(max_column_id, version, (protocol,), (identity,), (dropped,))
         return cls(
-            lowest,
+            max_column_id,
             version,
             _with(before.protocols, protocol),
             _with(before.identities, identity),
@@ -96,67 +96,68 @@ class _Seen(NamedTuple):
         )
 
 
-def _with(known: tuple[T, ...], one: T) -> tuple[T, ...]:
-    return known if one in known else (*known, one)
+def _with(values: tuple[T, ...], value: T) -> tuple[T, ...]:
+    return values if value in values else (*values, value)
 
 
 class EarlierStates:
-    """Remembers a hash of metadata and a hash of files for each version, and the versions that had them."""
+    """Remembers the versions of a table by their states, each as a hash of its files and a hash of its metadata."""
 
     def __init__(self) -> None:
         self._files = 0
         self._metadata = 0
-        self._highest = 0
+        self._max_column_id = 0
         self.had_protocol = False
         """True if the table also had the same protocol when it was in the state that the last commit leads to."""
         self.had_identity = False
         """True if it also had the same id and time of creation."""
-        self._moved = self._is_partial = False
-        self._seen: dict[tuple[int, int], _Seen] = {}
+        self._is_changed = self._is_partial = False
+        self._versions: dict[tuple[int, int], _EqualVersions] = {}
 
     def begin(self, state: TableState) -> None:
         """Start from a state with its files."""
         self._is_partial = isinstance(state.files, PartialFiles)
         self._files = hash_sum(known_files(state.files or {})) & _MASK
         self._metadata = _metadata_number(state.metadata)
-        self._highest = state.metadata.properties.max_column_id or 0
-        there = (self._files, self._metadata)
-        self._seen[there] = _Seen.of(self._highest, state, state.version, self._seen.get(there))
+        self._max_column_id = state.metadata.properties.max_column_id or 0
+        key = (self._files, self._metadata)
+        self._versions[key] = _EqualVersions.of(self._max_column_id, state, state.version, self._versions.get(key))
 
     def take(self, transition: Transition) -> int | None:
         """Record a commit. Return the newest version with the state that it leads to; None if there is none.
 
         None also if the commit changes nothing. Properties that a RESTORE does not bring back are not compared.
         """
-        here = (self._files, self._metadata)
-        gone = [file.key for file in (*transition.removed_files.values(), *transition.added_again.values())]
-        self._move(transition.commit.added, gone)
+        state_before = (self._files, self._metadata)
+        removed = [file.key for file in (*transition.removed_files.values(), *transition.added_again.values())]
+        self._change_files(transition.commit.added, removed)
         if transition.before.metadata is not transition.after.metadata:
             self._metadata = _metadata_number(transition.after.metadata)
-            self._highest = transition.after.metadata.properties.max_column_id or 0
-        there = (self._files, self._metadata)
-        self._moved = there != here
-        seen = self._seen.get(there)
-        version = self._newest_match(seen, transition.after)
-        self._note(there, transition.after, transition.after.version)
+            self._max_column_id = transition.after.metadata.properties.max_column_id or 0
+        state = (self._files, self._metadata)
+        self._is_changed = state != state_before
+        version = self._newest_match(self._versions.get(state), transition.after)
+        self._note(state, transition.after, transition.after.version)
         return version
 
-    def change_files(self, added: Iterable[FileKey], gone: Iterable[FileKey], version: int, state: TableState) -> None:
+    def change_files(
+        self, added: Iterable[FileKey], removed: Iterable[FileKey], version: int, state: TableState
+    ) -> None:
         """Record a commit without checking whether it returns to an earlier state.
 
         :param version: its version
         :param state: an earlier state with the same protocol and metadata
         """
-        self._move(added, gone)
+        self._change_files(added, removed)
         self._note((self._files, self._metadata), state, version)
 
-    def _move(self, added: Iterable[FileKey], gone: Iterable[FileKey]) -> None:
-        self._files = (self._files + hash_sum(added) - hash_sum(gone)) & _MASK
+    def _change_files(self, added: Iterable[FileKey], removed: Iterable[FileKey]) -> None:
+        self._files = (self._files + hash_sum(added) - hash_sum(removed)) & _MASK
 
-    def _note(self, there: tuple[int, int], state: TableState, version: int) -> None:
-        seen = self._seen.get(there)
-        lowest = self._highest if seen is None else min(seen.lowest, self._highest)
-        self._seen[there] = _Seen.of(lowest, state, version, seen)
+    def _note(self, key: tuple[int, int], state: TableState, version: int) -> None:
+        before = self._versions.get(key)
+        lowest = self._max_column_id if before is None else min(before.max_column_id, self._max_column_id)
+        self._versions[key] = _EqualVersions.of(lowest, state, version, before)
 
     def latest_equal_version(self, earlier: EarlierStates, after: TableState) -> int | None:
         """Return the newest version with the present state in an earlier part of the history; None if there is none.
@@ -165,16 +166,16 @@ class EarlierStates:
         """
         if self._is_partial:
             raise AllFilesNeededError("a state is compared with earlier ones")
-        return self._newest_match(earlier._seen.get((self._files, self._metadata)), after)
+        return self._newest_match(earlier._versions.get((self._files, self._metadata)), after)
 
-    def _newest_match(self, seen: _Seen | None, after: TableState) -> int | None:
-        if seen is None:
+    def _newest_match(self, equal: _EqualVersions | None, after: TableState) -> int | None:
+        if equal is None:
             self.had_protocol = self.had_identity = False
             return None
-        self.had_protocol = after.protocol in seen.protocols
-        self.had_identity = identity_of(after.metadata) in seen.identities
-        is_back = seen.lowest <= self._highest and _keeps_drops(seen.dropped, after)
-        return seen.version if self._moved and is_back else None
+        self.had_protocol = after.protocol in equal.protocols
+        self.had_identity = identity_of(after.metadata) in equal.identities
+        is_back = equal.max_column_id <= self._max_column_id and _keeps_drops(equal.dropped, after)
+        return equal.version if self._is_changed and is_back else None
 
 
 def leads_back(earlier: TableState, now: TableState) -> bool:
@@ -206,7 +207,7 @@ def _metadata_number(metadata: Metadata) -> int:
 
 
 def _essence(metadata: Metadata) -> tuple[object, ...]:
-    kept = frozenset(item for item in metadata.configuration.items() if item[0] not in _KEPT)
+    kept = frozenset(item for item in metadata.configuration.items() if item[0] not in _KEPT_BY_RESTORE)
     return _schema(metadata.schema_string), metadata.partition_columns, kept
 
 

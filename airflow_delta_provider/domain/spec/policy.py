@@ -127,7 +127,7 @@ class Policy:
         return self.applied(on_plan.run(plan), table, today)
 
 
-def why_ask(
+def approval_reasons(
     plan: PlannedMigration,
     findings: Collection[Finding],
     policy: TablePolicy,

@@ -42,7 +42,7 @@ from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.check_options import RECENT_DAYS, fleet_of
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.request.migration_options import JudgesPlans, PlanMigrationOptions
-from airflow_delta_provider.domain.spec.policy import Policy, why_ask
+from airflow_delta_provider.domain.spec.policy import Policy, approval_reasons
 from airflow_delta_provider.domain.spec.table_spec import TableSpec
 from airflow_delta_provider.domain.spec.writing import with_columns_of
 from airflow_delta_provider.jobs.delta.engines import decisions_about_files, writers_within
@@ -246,7 +246,7 @@ def _check_policy(table: OpenTable, plan: MigrationPlan, options: JudgesPlans) -
         migration = replace(migration, dropped_earlier=dropped_columns(table.log, plan.before))
     lint = policy.lint(migration, name, now.date())
     codes = {finding.code for finding in lockouts if finding.is_open}
-    approval = why_ask(
+    approval = approval_reasons(
         migration,
         (*lint, *lockouts),
         table_policy,

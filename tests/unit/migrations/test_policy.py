@@ -10,7 +10,7 @@ import pytest
 from airflow_delta_provider.domain.checks.migrations.planned import AddedColumn, PlannedMigration
 from airflow_delta_provider.domain.delta.data_type import LONG
 from airflow_delta_provider.domain.report.report import Severity
-from airflow_delta_provider.domain.spec.policy import Policy, PolicyError, TablePolicy, why_ask
+from airflow_delta_provider.domain.spec.policy import Policy, PolicyError, TablePolicy, approval_reasons
 from tests.unit.states import field, state_of, struct
 
 TODAY = date(2026, 6, 1)
@@ -76,13 +76,13 @@ def test_a_plan_goes_ahead_unasked_where_it_is_all_that_the_policy_wants(
 ):
     policy = Policy.parse({"tables": [{"table": "*", "approve_without_asking": conditions}]})
     findings = policy.lint(plan, "t", TODAY)
-    assert len(why_ask(plan, findings, policy.of("t"), locks_out=locks_out)) == asks
+    assert len(approval_reasons(plan, findings, policy.of("t"), locks_out=locks_out)) == asks
 
 
 def test_an_error_is_always_asked_about():
     policy = Policy.parse({"tables": [{"table": "*", "error": ["MG01"], "approve_without_asking": ["no_errors"]}]})
     findings = policy.lint(DROP, "t", TODAY)
-    assert why_ask(DROP, findings, policy.of("t"), locks_out=False) == ("1 finding is an error.",)
+    assert approval_reasons(DROP, findings, policy.of("t"), locks_out=False) == ("1 finding is an error.",)
 
 
 @pytest.mark.parametrize(
