@@ -73,7 +73,7 @@ h1 .badge { font-size: 1.1rem; line-height: 2rem; vertical-align: .1em; }
 .rules > details, .tables > li { border: 1px solid var(--line); border-radius: .4rem; margin: .4rem 0;
   background: var(--card); scroll-margin-top: .5rem; }
 .tables { list-style: none; margin: 0; padding: 0; }
-/* Not list items: browsers number those anew, one by one, when a thousand are hidden. */
+/* Not list items: browsers number those again, one by one, when rows come and go. */
 .tables > li { display: block; }
 /* What is out of sight is left blank, also in pictures of the page: only where drawing it takes long. */
 .tables.many > li { content-visibility: auto; contain-intrinsic-size: auto 2.6rem; }
@@ -163,58 +163,108 @@ tbody th { font-weight: 500; }
 )
 
 
-#: Separates the contents of tables that are shown later. No text on a page has this character.
-SEPARATOR = "\x1e"
-#: Filters the tables of a page.
+#: Separate the parts of a text, and the entries of a part. No text on a page has these characters.
+PART, ENTRY = "\x1d", "\x1e"
+#: Filters the tables of a page, and draws their rows and contents.
 SCRIPT = """
 "use strict";
 (() => {
   const form = document.getElementById("filter");
-  const rows = [...document.querySelectorAll("[data-verdict]")];
-  const words = new Map(rows.map(row => [row, row.querySelector("summary, .row").textContent.toLowerCase()]));
+  const list = document.querySelector(".tables");
   const shown = document.getElementById("shown");
   const more = document.getElementById("more");
   const step = 200;
   let most = more ? step : Infinity;
   const number = new Intl.NumberFormat("en");
+  const left = document.getElementById("left");
+  const lines = left ? left.textContent.split("\\n").filter(line => line.startsWith("<li")) : [];
+  const rows = [
+    ...[...list.children].map(row => ({ id: row.id, verdict: row.dataset.verdict, row })),
+    ...lines.map(line => {
+      const [, id, verdict] = line.match(/id="([^"]*)" data-verdict="([^"]*)"/);
+      return { id, verdict, line };
+    }),
+  ];
+  const made = document.createElement("template");
+  const drawn = each => {
+    if (!each.row) {
+      made.innerHTML = each.line;
+      each.row = made.content.firstElementChild;
+    }
+    return each.row;
+  };
+  let described = false;
+  const describe = () => {
+    if (described) return;
+    described = true;
+    const text = document.createElement("textarea");
+    text.innerHTML = lines.map(line => line.replace(/<[^>]*>/g, "")).join("\\n");
+    const words = text.textContent.toLowerCase().split("\\n");
+    rows.forEach((each, at) => {
+      each.words = each.line ? words[at + lines.length - rows.length]
+        : each.row.querySelector("summary, .row").textContent.toLowerCase();
+    });
+  };
   const apply = () => {
     const wanted = form.elements.words.value.toLowerCase().split(/\\s+/).filter(Boolean);
     const verdicts = new Set([...form.querySelectorAll("[name=verdict]:checked")].map(box => box.value));
-    let count = 0;
-    for (const row of rows) {
-      const fits = verdicts.has(row.dataset.verdict) && wanted.every(word => words.get(row).includes(word));
-      count += fits ? 1 : 0;
-      row.hidden = !fits || count > most;
+    if (wanted.length) describe();
+    const fits = each => verdicts.has(each.verdict) && wanted.every(word => each.words.includes(word));
+    const found = rows.filter(fits);
+    let next = list.firstElementChild;
+    for (const row of found.slice(0, most).map(drawn)) {
+      if (row === next) next = next.nextElementSibling;
+      else list.insertBefore(row, next);
     }
-    shown.textContent = `${number.format(count)} of ${number.format(rows.length)} tables`;
-    if (more) more.hidden = count <= most;
+    while (next) {
+      const gone = next;
+      next = next.nextElementSibling;
+      gone.remove();
+    }
+    shown.textContent = `${number.format(found.length)} of ${number.format(rows.length)} tables`;
+    if (more) more.hidden = found.length <= most;
   };
-  let contents = null;
+  let pieces = null, contents = null;
   const fill = details => {
     const body = details.querySelector(":scope > [data-later]");
     if (!body) return;
-    contents = contents || document.getElementById("later").textContent.split("\x1e");
-    body.innerHTML = contents[body.dataset.later];
+    if (!pieces) {
+      const parts = document.getElementById("later").textContent.split("\x1d");
+      [pieces, contents] = parts.map(part => part.split("\x1e"));
+    }
+    body.innerHTML = contents[body.dataset.later].split(" ").map(at => pieces[parseInt(at, 16)]).join("");
     delete body.dataset.later;
   };
   const follow = () => {
-    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
-    const details = target && (target.matches("details") ? target : target.querySelector("details"));
+    const id = location.hash.slice(1);
+    const at = rows.findIndex(each => each.id === id);
+    if (at >= 0 && !drawn(rows[at]).isConnected) {
+      form.reset();
+      most = Math.max(most, at + 1);
+      apply();
+    }
+    const target = id && document.getElementById(id);
     if (!target) return;
-    if (target.hidden) { form.reset(); most = Math.max(most, rows.indexOf(target) + 1); apply(); }
+    const details = target.matches("details") ? target : target.querySelector("details");
     if (details) { fill(details); details.open = true; details.querySelector("summary").focus(); }
     target.scrollIntoView();
   };
-  const all = open => rows.forEach(row => {
+  const all = open => [...list.children].forEach(row => {
     const details = row.querySelector("details");
-    if (!details || row.hidden) return;
+    if (!details) return;
     if (open) fill(details);
     details.open = open;
   });
   const again = () => { most = Math.min(most, step); apply(); };
   if (more) {
-    document.querySelector(".tables").addEventListener("toggle", event => fill(event.target), true);
-    more.addEventListener("click", () => { most += step; apply(); });
+    list.addEventListener("toggle", event => fill(event.target), true);
+    more.addEventListener("click", () => {
+      const last = list.lastElementChild;
+      most += step;
+      apply();
+      const first = last && last.nextElementSibling;
+      if (more.hidden && first) (first.querySelector("summary") || more).focus();
+    });
   }
   form.addEventListener("input", more ? again : apply);
   form.addEventListener("submit", event => event.preventDefault());

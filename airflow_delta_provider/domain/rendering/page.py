@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -9,8 +10,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from airflow_delta_provider.domain.rendering.html import (
+    ENTRY,
+    PART,
     SCRIPT,
-    SEPARATOR,
     Document,
     Markup,
     element,
@@ -39,6 +41,33 @@ _MAX_FINDINGS_OF_TABLE = 20
 _WIDTH = 120
 
 
+class Later:
+    """The contents of tables that the script shows when a table is opened.
+
+    They are one text, which the browser need not parse: the pieces of all contents, each once, and the numbers of each
+    content's pieces.
+    """
+
+    #: Begins a piece.
+    _PIECE = re.compile(r"(?=<(?:article|d[dt]|/dl|p|pre|svg|t[dhext]+)[ >])")
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._contents: list[str] = []
+
+    def add(self, content: Markup) -> int:
+        """Add the content of a table, and return its place."""
+        numbers = self._numbers
+        pieces = self._PIECE.split(content)
+        self._contents.append(" ".join(f"{numbers.setdefault(piece, len(numbers)):x}" for piece in pieces))
+        return len(self._contents) - 1
+
+    @property
+    def markup(self) -> Markup:
+        """The text, for a script element."""
+        return Markup(f"{ENTRY.join(self._numbers)}{PART}{ENTRY.join(self._contents)}")
+
+
 def row(
     table: TableReport,
     kind: str,
@@ -47,14 +76,14 @@ def row(
     *,
     room: int,
     opened: bool,
-    later: list[Markup] | None = None,
+    later: Later | None = None,
 ) -> tuple[Markup, int]:
     """Return the row of a table, and the number of findings in it.
 
     :param links: links to rules
     :param room: number of findings that the page still has room for
     :param opened: True if the row is open from the beginning
-    :param later: receives the content, which the script shows when the row is opened; None to return it in the row
+    :param later: receives the content of a row that is not open; None to return it in the row
     """
     roots = by_cause(table.findings)
     shown = min(len(roots), _MAX_FINDINGS_OF_TABLE, room)
@@ -68,10 +97,7 @@ def row(
         " ",
         element("span", counted_codes(decisive_codes(table), 6), class_="codes"),
     )
-    place: int | None = None
-    if later is not None and body:
-        place = len(later)
-        later.append(body)
+    place = later.add(body) if later is not None and body and not opened else None
     inside = element("div", body if place is None else "", class_="body", data_later=place)
     content = (
         element("details", element("summary", head), inside, open=opened)
@@ -169,7 +195,7 @@ _MAX_FINDINGS = 3000
 _MAX_OPEN = 2
 #: Up to this number, tables need no filter, and so no script.
 _MAX_UNFILTERED = 5
-#: Up to this number, tables are all drawn at once.
+#: Number of tables whose rows are drawn at once, with their contents if there are no more.
 _MAX_DRAWN = 200
 _WITHOUT_SCRIPTS = "Opening a table needs scripts, which are off here. The report as JSON or as text has the same."
 #: Title of a tab.
@@ -247,19 +273,15 @@ def _sections(report: JobReport, shown_as: Presentation, total: int) -> Iterator
     if aside := set_aside(report):
         yield element("p", f"Not counted: {aside}.")
     if ranked:
-        later: list[Markup] | None = [] if len(ranked) > _MAX_DRAWN else None
+        later = Later() if len(ranked) > _MAX_DRAWN else None
+        rows = list(_rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules, later))
         yield element(
             "section",
             element("h2", f"Tables ({total:,})", id="tables", tabindex=-1),
             _filter(ranked) if len(ranked) > _MAX_UNFILTERED else "",
             "" if later is None else element("noscript", element("p", _WITHOUT_SCRIPTS)),
-            element(
-                "ul",
-                _rows(ranked[:_MAX_TABLES], report.kind, shown_as.rules, later),
-                class_="tables" if later is None else "tables many",
-                role="list",
-            ),
-            "" if later is None else _opened_later(later),
+            _list(rows[:_MAX_DRAWN], later),
+            "" if later is None else _drawn_later(rows[_MAX_DRAWN:], later),
             element("p", f"… and {counted(left, 'more table')}, none worse") if left > 0 else "",
             aria_labelledby="tables",
         )
@@ -291,20 +313,30 @@ def _filter(tables: list[TableReport]) -> Markup:
     )
 
 
-def _opened_later(contents: Iterable[Markup]) -> Markup:
-    """Return the contents of tables as one text, which the browser need not parse, and a button for more rows."""
+def _list(rows: Iterable[Markup], later: Later | None) -> Markup:
+    return element("ul", Markup("\n"), rows, class_="tables" if later is None else "tables many", role="list")
+
+
+def _drawn_later(rows: Iterable[Markup], later: Later) -> Markup:
+    """Return further rows, a button that shows more of them, and the contents of tables.
+
+    To a browser that runs scripts, the rows are a text, from which the script draws some. Other browsers list them.
+    """
     return joined(
+        element("noscript", _list(rows, later), id="left"),
         element("button", "Show more tables", type="button", id="more", hidden=True),
-        element("script", Markup(SEPARATOR.join(contents)), type="text/plain", id="later"),
+        element("script", later.markup, type="text/plain", id="later"),
     )
 
 
-def _rows(tables: list[TableReport], kind: str, links: RuleLinks, later: list[Markup] | None) -> Iterator[Markup]:
+def _rows(tables: list[TableReport], kind: str, links: RuleLinks, later: Later | None) -> Iterator[Markup]:
+    """Yield a row per table. With ``later``, each is one line, except the open ones."""
     room = _MAX_FINDINGS
-    opened = sum(bool(table.findings or table.plan or table.detail or table.usage) for table in tables) <= _MAX_OPEN
-    later = None if opened else later
-    for number, table in enumerate(tables, 1):
-        markup, written = row(table, kind, f"table-{number}", links, room=room, opened=opened, later=later)
+    full = [bool(table.findings or table.plan or table.detail or table.usage) for table in tables]
+    opened = sum(full) <= _MAX_OPEN
+    for number, (table, is_full) in enumerate(zip(tables, full), 1):
+        is_open = opened and (later is None or (is_full and number <= _MAX_DRAWN))
+        markup, written = row(table, kind, f"table-{number}", links, room=room, opened=is_open, later=later)
         room -= written
         yield joined(markup, Markup("\n"))
 

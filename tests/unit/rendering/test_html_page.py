@@ -3,13 +3,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.html import SCRIPT, SEPARATOR, Markup, element, joined, lines, text
+from airflow_delta_provider.domain.rendering.html import ENTRY, PART, SCRIPT, Markup, element, joined, lines, text
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.page import render
 from airflow_delta_provider.domain.rendering.presentation import Presentation
@@ -194,29 +195,61 @@ def test_tables_are_drawn_at_once_unless_they_are_very_many(tables: int, drawn: 
     assert listed[1] == ("tables" if drawn else "tables many")
 
 
-def test_content_of_very_many_tables_is_one_text_that_is_shown_when_a_table_is_opened() -> None:
-    few, many_ = (report_of(*(violated(f"/lake/t{n}", found()) for n in range(count))) for count in (200, 201))
-    source = render(many_)
+def later(source: str) -> tuple[list[str], str]:
+    """Return the contents that the script shows when a table is opened, and the text that they are made from."""
     (text,) = re.findall(r'<script type="text/plain" id="later">(.*?)</script>', source, re.DOTALL)
-    contents = text.split(SEPARATOR)
+    pieces, contents = (part.split(ENTRY) for part in text.split(PART))
+    return ["".join(pieces[int(number, 16)] for number in content.split()) for content in contents], text
+
+
+def test_content_of_very_many_tables_is_one_text_that_is_shown_when_a_table_is_opened() -> None:
+    few, many_ = (
+        report_of(*(violated(f"/lake/t{n}", found(evidence=f"Number {n}.")) for n in range(count)))
+        for count in (200, 201)
+    )
+    source = render(many_)
+    contents, text = later(source)
     assert [str(n) for n in range(201)] == re.findall(r'data-later="(\d+)"', source)
-    assert all(content in render(few) for content in contents[:3])
+    assert all(f'class="body">{content}</div>' in render(few) for content in contents[:200])
     assert len(contents) == 201
+    assert text.count(RULES["MD03"].effect) == 1, "what contents have in common is there once"
     assert "<article" not in source.replace(text, "")
     assert "Opening a table needs scripts" in source
     assert "later" not in render(few).replace(SCRIPT, "")
-    opened = render(report_of(violated("/lake/t", found()), *(sound(str(n)) for n in range(300))))
+
+
+@settings(max_examples=20)
+@given(nasty_reports)
+def test_content_that_is_shown_later_is_that_of_a_small_page(report: JobReport) -> None:
+    few = render(report)
+    contents, _ = later(render(replace(report, tables=(*report.tables, *(sound(str(n)) for n in range(201))))))
+    assert all(content in few for content in contents)
+
+
+def test_few_tables_with_content_are_open_among_very_many() -> None:
+    history = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    opened = render(report_of(violated("/lake/t", found()), *(sound(str(n), history=history) for n in range(300))))
+    assert opened.count("<details open><summary><span") == 1
     assert '<details open><summary><span class="badge violated">' in opened
-    assert "data-later" not in opened.replace(SCRIPT, "")
+    assert len(later(opened)[0]) == 300
+
+
+def test_rows_of_very_many_tables_are_a_text_to_browsers_with_scripts() -> None:
+    source = render(many(450))
+    [listed, left] = re.findall(r'<ul class="tables many" role="list">(.*?)</ul>', source, re.DOTALL)
+    assert (listed.count("<li "), left.count("<li ")) == (200, 250)
+    assert f'<noscript id="left"><ul class="tables many" role="list">{left}</ul></noscript>' in source
+    assert all(line.startswith("<li id=") and line.endswith("</li>") for line in left.strip("\n").split("\n"))
 
 
 def test_thousand_tables_are_bounded() -> None:
     findings = [found(code, "Wrong. " * 100, fingerprint=None) for code in sorted(RULES)[:30]]
     source = render(report_of(*(violated(f"/lake/t{n}", *findings) for n in range(1000))))
-    assert source.count("<article") == 3000
-    assert "… and 10 more findings, which the report as JSON has:" in source
-    assert "… and 30 findings, which the report as JSON has:" in source
-    assert len(source) < 12_000_000
+    contents, _ = later(source)
+    assert sum(content.count("<article") for content in contents) == 3000
+    assert "… and 10 more findings, which the report as JSON has:" in contents[149]
+    assert "… and 30 findings, which the report as JSON has:" in contents[150]
+    assert len(source) < 1_000_000
 
 
 def test_of_very_many_tables_the_worst_have_a_row() -> None:
