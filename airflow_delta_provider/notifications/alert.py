@@ -174,11 +174,13 @@ class Alert(Outcome):
     :param items: findings to send, see :func:`worst_first`
     :param unchanged: number of open findings that were sent before
     :param limit: largest number of findings that are written out in full; the others are named
+    :param most: largest number of findings that are named; None for as many as an alert names
     """
 
     items: tuple[Item, ...] = ()
     unchanged: int = 0
     limit: int = 20
+    most: int | None = None
 
     @property
     def quiet(self) -> bool:
@@ -188,7 +190,12 @@ class Alert(Outcome):
     @property
     def named(self) -> tuple[Item, ...]:
         """The findings that are at least named, with their tables."""
-        return self.items[:MAX_NAMED]
+        return self.items[: MAX_NAMED if self.most is None else self.most]
+
+    @property
+    def unnamed(self) -> tuple[Item, ...]:
+        """The findings that are only counted."""
+        return self.items[len(self.named) :]
 
     @property
     def sent(self) -> tuple[Item, ...]:

@@ -7,7 +7,9 @@ in it shrinks in three steps: ``alert.items`` are all that are to be sent, ``ale
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from airflow_delta_provider.domain.rendering.document import (
     Block,
@@ -24,6 +26,7 @@ from airflow_delta_provider.domain.rendering.document import (
 )
 from airflow_delta_provider.domain.rendering.markdown import blocks
 from airflow_delta_provider.domain.rendering.presentation import (
+    MAX_TEXT,
     TONE_OF_SEVERITY,
     Tone,
     counted,
@@ -39,6 +42,10 @@ _WIDTH = 100
 MAX_MESSAGE = 1500
 #: Maximum length of the message of each finding, if a section lists several.
 MAX_ROW_MESSAGE = 500
+#: Maximum size of an alert in bytes: Gmail shows 102 kB of a mail.
+MAX_SIZE = 100_000
+#: Maximum number of codes of each severity that are counted by themselves.
+MAX_CODES = 20
 #: Labels of the parts of a finding's message: evidence, effect, remedy.
 _LABELS = ("", "Effect", "Remedy")
 
@@ -49,13 +56,39 @@ def heading(item: Item) -> str:
     return visible(" ".join(filter(None, words)))
 
 
-def as_text(alert: Alert) -> str:
-    """Return the alert as plain text, with the findings of a rule indented below its heading."""
+def as_text(alert: Alert, size: int = MAX_SIZE) -> str:
+    """Return the alert as plain text, with the findings of a rule indented below its heading.
+
+    :param size: see :func:`fitting`
+    """
+    return fitting(alert, _text, size)
+
+
+def as_markdown(alert: Alert, size: int = MAX_SIZE) -> str:
+    """Return the alert as Markdown (CommonMark).
+
+    :param size: see :func:`fitting`
+    """
+    return fitting(alert, _markdown, size)
+
+
+def fitting(alert: Alert, render: Callable[[Alert], str], size: int) -> str:
+    """Return the alert in a format, with as many findings named as fit; the others are counted.
+
+    :param size: largest number of bytes as UTF-8; the alert may be larger if it does not even fit without any finding
+    """
+    written, most = render(alert), len(alert.named)
+    while most and (length := len(written.encode())) > size:
+        most = min(most - 1, most * size * 9 // (length * 10))
+        written = render(replace(alert, most=most))
+    return written
+
+
+def _text(alert: Alert) -> str:
     return "\n".join(printed(text_document(document(alert), _WIDTH)))
 
 
-def as_markdown(alert: Alert) -> str:
-    """Return the alert as Markdown (CommonMark)."""
+def _markdown(alert: Alert) -> str:
     whole = "\n\n".join(filter(None, blocks(document(alert))))
     return "\n".join(printed(whole.split("\n"))) + "\n"
 
@@ -64,7 +97,7 @@ def document(alert: Alert) -> Iterator[Block]:
     """Yield the blocks of an alert, with a section per rule and per timeline."""
     yield Title(alert.subject, _origin(alert))
     if alert.failure is not None:
-        yield Prose(shown_lines(alert.failure))
+        yield Prose(shortened(shown_lines(alert.failure), MAX_TEXT))
     yield from map(section, alert.groups)
     for shown in alert.timelines:
         yield Section(shown.title, (Drawing(shown.timeline, MAX_MARKS),))
@@ -166,12 +199,23 @@ def _message_parts(item: Item) -> tuple[Prose, ...]:
 
 
 def _not_named(alert: Alert) -> str | None:
-    rest = alert.items[len(alert.named) :]
+    rest = alert.unnamed
     if not rest:
         return None
     tables = counted(len({item.table for item in rest}), "table")
-    codes = visible(counted_codes(item.finding.code for item in rest))
-    return f"… and {counted(len(rest), 'more finding')} in {tables}, none more severe: {codes}."
+    return f"… and {counted(len(rest), 'more finding')} in {tables}, none more severe: {by_severity(rest)}."
+
+
+def by_severity(items: Iterable[Item], most: int = MAX_CODES) -> str:
+    """Return the number of findings by severity, in the order of the items, and by code.
+
+    :param most: largest number of codes of each severity
+    """
+    codes: defaultdict[str, list[str]] = defaultdict(list)
+    for item in items:
+        label = item.news if item.news is News.RESOLVED else item.finding.severity
+        codes[label.value.upper()].append(item.finding.code)
+    return visible(", ".join(f"{len(c):,} {label} ({counted_codes(c, most)})" for label, c in codes.items()))
 
 
 def _unchanged(alert: Alert) -> str | None:

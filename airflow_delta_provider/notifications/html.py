@@ -26,7 +26,7 @@ from airflow_delta_provider.domain.rendering.presentation import Tone
 from airflow_delta_provider.domain.rendering.timeline import BROKEN, FIXED, SIGNS, Changes, Timeline, Violations, said
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.notifications.alert import Alert
-from airflow_delta_provider.notifications.alert_document import document
+from airflow_delta_provider.notifications.alert_document import MAX_SIZE, document, fitting
 
 #: Colours that are visible on white and on black, with a contrast of 4.5 to one and 3 to the other. White text is
 #: readable on them.
@@ -193,6 +193,10 @@ _COLORS = {Tone.BAD: RED, Tone.DOUBTFUL: AMBER, Tone.GOOD: GREEN}
 
 def render(alert: Alert) -> str:
     """Return a ``<div>``. All text from tables, commits and exceptions is escaped."""
+    return fitting(alert, _whole, MAX_SIZE)
+
+
+def _whole(alert: Alert) -> str:
     return element("div", (Markup(f"\n{part}") for part in _blocks(document(alert))), style=_MAIL)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from airflow_delta_provider.domain.rendering.presentation import shortened
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.domain.text import printed, visible
 from airflow_delta_provider.exceptions import DeltaRequestError
@@ -19,8 +20,9 @@ from airflow_delta_provider.exceptions import DeltaRequestError
 _SOURCE, _PREFIX = "airflow-delta-provider", "delta-"
 #: Limits of the services for a title, in characters.
 _MAX_PAGERDUTY, _MAX_OPSGENIE, _MAX_JIRA = 1024, 130, 255
-#: Most characters of a description, below the limits of all services.
-_MAX_TEXT = 10_000
+#: Most characters of a message and of a fact. The description and the facts are then below the limits of all services:
+#: Opsgenie's are 15,000 for the description, 8,000 for the facts, and 512 for the table.
+_MAX_MESSAGE, MAX_FACT = 8000, 500
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,9 @@ class Incident:
     @property
     def text(self) -> str:
         """Message and facts as plain text."""
-        lines = [*self.message.split("\n"), "", *(f"{label}: {value}" for label, value in self.facts.items())]
-        return "\n".join(printed([*lines, *filter(None, [self.log_url])]))[:_MAX_TEXT]
+        message = shortened(self.message, _MAX_MESSAGE)
+        lines = [*message.split("\n"), "", *(f"{label}: {value}" for label, value in self.facts.items())]
+        return "\n".join(printed([*lines, *filter(None, [self.log_url])]))
 
 
 class IncidentTarget(ABC):
@@ -98,13 +101,13 @@ class PagerDutyIncidents(IncidentTarget):
         level = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.UNDECIDED: "warning"}
         links = [{"href": incident.log_url, "text": "Log"}] if incident.log_url else None
         self._hook(incident).send_event(
-            summary=incident.subject[:_MAX_PAGERDUTY],
+            summary=shortened(incident.subject, _MAX_PAGERDUTY),
             severity=level[incident.severity],
-            source=visible(incident.table),
+            source=shortened(visible(incident.table), MAX_FACT),
             action="trigger",
             dedup_key=incident.name,
             custom_details={"message": incident.text, **incident.facts},
-            component=visible(incident.table),
+            component=shortened(visible(incident.table), MAX_FACT),
             group=incident.owner,
             class_type=incident.code,
             links=links,
@@ -113,9 +116,9 @@ class PagerDutyIncidents(IncidentTarget):
     def resolve(self, incident: Incident) -> None:
         """Send a resolve event; PagerDuty ignores it if no alert with the deduplication key is open."""
         self._hook(incident).send_event(
-            summary=incident.subject[:_MAX_PAGERDUTY],
+            summary=shortened(incident.subject, _MAX_PAGERDUTY),
             severity="info",
-            source=visible(incident.table),
+            source=shortened(visible(incident.table), MAX_FACT),
             action="resolve",
             dedup_key=incident.name,
         )
@@ -142,11 +145,11 @@ class OpsgenieIncidents(IncidentTarget):
         """Create an alert; Opsgenie counts it for the open alert with the same alias."""
         priority = {Severity.ERROR: "P2", Severity.WARNING: "P4", Severity.UNDECIDED: "P3"}
         payload: dict[str, Any] = {
-            "message": incident.subject[:_MAX_OPSGENIE],
+            "message": shortened(incident.subject, _MAX_OPSGENIE),
             "alias": incident.name,
             "description": incident.text,
             "source": _SOURCE,
-            "entity": visible(incident.table),
+            "entity": shortened(visible(incident.table), MAX_FACT),
             "tags": [_SOURCE, incident.code],
             "priority": priority[incident.severity],
             "details": dict(incident.facts),
@@ -200,7 +203,7 @@ class JiraIncidents(IncidentTarget):
                 **self.fields,
                 "project": {"key": self.routes.get(incident.owner or "", self.project)},
                 "issuetype": {"name": self.issue_type},
-                "summary": incident.subject[:_MAX_JIRA],
+                "summary": shortened(incident.subject, _MAX_JIRA),
                 "description": incident.text,
                 "labels": [*self.fields.get("labels", ()), _SOURCE, incident.name],
             }

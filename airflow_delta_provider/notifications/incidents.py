@@ -12,10 +12,11 @@ from airflow.providers.common.compat.sdk import BaseNotifier, Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.configuration import Access
+from airflow_delta_provider.domain.rendering.presentation import shortened
 from airflow_delta_provider.domain.report.report import ReportPlace
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
-from airflow_delta_provider.notifications.alert import Item, News, Outcome, TableFinding
-from airflow_delta_provider.notifications.incident_targets import Incident, IncidentTarget
+from airflow_delta_provider.notifications.alert import SEVERITIES, Item, News, Outcome, TableFinding
+from airflow_delta_provider.notifications.incident_targets import MAX_FACT, Incident, IncidentTarget
 from airflow_delta_provider.notifications.memory import Changes, SentFinding, StateFile, key_of
 from airflow_delta_provider.notifications.outcome import outcome_of
 from airflow_delta_provider.notifications.violation import NotifierArguments, SeverityName, checked_severities
@@ -74,7 +75,8 @@ class DeltaIncidentNotifier(BaseNotifier):
         state = StateFile(self.state_path)
         known = state.load().traces
         now, source = datetime.now(timezone.utc), outcome.origin.source
-        wanted = {key_of(found): found for found in outcome.findings if found.finding.is_open}
+        worst_first = sorted(outcome.findings, key=lambda found: SEVERITIES.index(found.finding.severity))
+        wanted = {key_of(found): found for found in worst_first if found.finding.is_open}
         errors: list[Exception] = []
         after: dict[str, SentFinding | None] = {}
         opening = [(target, key, found) for target in self.targets for key, found in wanted.items()]
@@ -174,7 +176,7 @@ def _incident(outcome: Outcome, key: str, found: TableFinding) -> Incident:
         finding.severity,
         finding.message,
         owner,
-        {label: str(value) for label, value in facts.items() if value is not None},
+        {label: shortened(str(value), MAX_FACT) for label, value in facts.items() if value is not None},
         outcome.origin.log_url,
     )
 

@@ -22,9 +22,9 @@ from airflow_delta_provider.domain.rendering.document import (
     Section,
     Title,
 )
-from airflow_delta_provider.domain.rendering.presentation import shortened
-from airflow_delta_provider.notifications.alert import Alert
-from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, document
+from airflow_delta_provider.domain.rendering.presentation import counted, shortened
+from airflow_delta_provider.notifications.alert import Alert, Item
+from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, by_severity, document
 
 #: Most blocks of a message.
 MAX_BLOCKS = 50
@@ -35,9 +35,11 @@ MAX_HEADER = 150
 #: Maximum length of all blocks as JSON: ``chat.postMessage`` refuses about 13,000 (``msg_blocks_too_long``).
 MAX_CHARACTERS = 11_500
 #: Characters of these that are reserved for the block with the number of findings that did not fit.
-_REST = 200
+_REST = 500
 #: Maximum length of a fact, so that the section's limit never cuts off a label.
 _MAX_FACT = 300
+#: Maximum number of codes of each severity that the block with the number of other findings counts by themselves.
+_MAX_CODES = 6
 _FORMATTING = re.compile("[*_~]")
 #: Characters that code cannot hold.
 _NO_CODE = re.compile("[`\r\n]")
@@ -67,12 +69,24 @@ def render(alert: Alert) -> list[SlackBlock]:
         shown = list(_fitting(found, room, size))
         if len(shown) == len(found):
             break
+    else:
+        while shown and not shown[-1][1]:
+            shown.pop()  # a heading, without any finding below it
     room, size = room - len(shown), size - sum(_size(block) for block, _ in shown)
     timelines = ((_timeline(section), 0) for section in sections[len(findings) :])
     drawn = [block for block, _ in _fitting(timelines, room, size)]
-    left = len(alert.named) - sum(number for _, number in shown)
-    rest = [_plain(f"… and {left:,} more that a Slack message has no room for.")] * (left > 0)
+    rest = list(map(_rest, filter(None, [_left(alert, sum(number for _, number in shown))])))
     return [*head, *(block for block, _ in shown), *rest, *drawn, *tail]
+
+
+def _left(alert: Alert, shown: int) -> list[Item]:
+    """Return the named findings after the first ones."""
+    return [item for group in alert.groups for item in group.items][shown:]
+
+
+def _rest(items: list[Item]) -> SlackBlock:
+    said = f"… and {counted(len(items), 'more finding')} that a Slack message has no room for"
+    return _plain(f"{said}: {by_severity(items, _MAX_CODES)}.")
 
 
 def escape(text: str) -> str:
@@ -126,8 +140,8 @@ def _row(row: Entry, longest: int) -> str:
     """Return a finding: its table and facts in one line, then its message."""
     facts = (shortened(f"{label} {value}", _MAX_FACT) for label, value in row.facts)
     first_line = "  ".join((shortened(row.name, _MAX_FACT), *facts))
-    lines = filter(None, (first_line, shortened(row.message, longest)))
-    return shortened("\n".join(lines), MAX_TEXT)
+    message = shortened(row.message, longest) if longest else ""
+    return shortened("\n".join(filter(None, (first_line, message))), MAX_TEXT)
 
 
 def _heading(title: str, all_facts: Iterable[Fact]) -> SlackBlock:

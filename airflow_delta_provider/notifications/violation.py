@@ -78,6 +78,20 @@ class Message:
         """The alert as CommonMark."""
         return as_markdown(self._alert)
 
+    def text_within(self, size: int) -> str:
+        """Return the alert as plain text of at most ``size`` bytes.
+
+        Findings that do not fit are counted by rule.
+        """
+        return as_text(self._alert, size)
+
+    def markdown_within(self, size: int) -> str:
+        """Return the alert as CommonMark of at most ``size`` bytes.
+
+        Findings that do not fit are counted by rule.
+        """
+        return as_markdown(self._alert, size)
+
     @cached_property
     def html(self) -> str:
         """The alert as a ``<div>`` for a mail."""

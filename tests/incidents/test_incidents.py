@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -142,6 +143,28 @@ def test_incident_says_what_is_wrong_and_goes_to_the_owner(services: Services, t
     assert [other.service for other in others] == ["key-of-platform", "opsgenie", "jira"]
     assert "responders" not in others[1].content
     assert others[2].content["project"] == {"key": "DATA"}
+
+
+def test_thousand_findings_open_the_worst_first_and_fit(services: Services, tmp_path: Path) -> None:
+    notifier = DeltaIncidentNotifier(
+        targets=[TARGETS["opsgenie"]], state_path=str(tmp_path / "incidents.json"), severities=["ERROR", "WARNING"]
+    )
+    long = " ".join(f"Sentence {number}." for number in range(5000))
+    severities = (Severity.WARNING, Severity.ERROR)
+    findings = [
+        Finding("AC08", severities[n % 2], long, version=n, fingerprint=f"f{n}", path=long, user=long)
+        for n in range(1000)
+    ]
+    call(notifier, reported(*findings))
+    assert state(services) == (1000, 0)
+    opened = [record.content for record in services.records]
+    assert [content["priority"] for content in opened] == ["P2"] * 500 + ["P4"] * 500
+    for content in opened:
+        assert len(content["message"]) <= 130
+        assert len(content["description"]) <= 15_000
+        assert "http://log" in content["description"]
+        assert re.search(r"Sentence \d+\. …\n", content["description"])
+        assert sum(len(key) + len(value) for key, value in content["details"].items()) <= 8000
 
 
 def test_owner_that_changed_does_not_leave_the_incident_open(services: Services, tmp_path: Path) -> None:

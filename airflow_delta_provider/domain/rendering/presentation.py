@@ -31,7 +31,16 @@ def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    """Return a text of at most ``limit`` characters. It ends after a sentence, or else a word, if one is long enough.
+
+    :param limit: 1 or more
+    """
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    sentence, word = kept.rfind(". ") + 1, kept.rfind(" ")
+    end = next((end for end in (sentence, word) if end > limit // 2), 0)
+    return f"{kept[:end]} …" if end else f"{kept}…"
 
 
 class Tone(Enum):

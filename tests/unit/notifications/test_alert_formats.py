@@ -202,9 +202,10 @@ def test_what_is_not_named_is_counted_and_told_only_where_the_report_is_kept(pla
     told = alert(*fleet(1100), place=place)
     kept = place is not None and place.path is not None
     assert len(told.sent) == (1101 if kept else 1000)
-    for written in WRITTEN.values():
+    for name, written in WRITTEN.items():
         said = words(written(told))
-        assert "… and 101 more findings in 101 tables, none more severe: RT08 ×101." in said
+        [rest] = re.findall(r"… and (\d+) more findings in \1 tables, none more severe: \1 ERROR \(RT08 ×\1\)\.", said)
+        assert (int(rest) > 101) if name == "html" else (int(rest) == 101)
         assert ("The whole report: s3://b/r.json" in said) == kept
         assert ("could not be kept (no access)" in said) == (place is not None and not kept)
 
@@ -278,7 +279,9 @@ def test_slack_blocks_stay_within_what_slack_takes(findings: int, nasty: str, le
 def test_slack_counts_the_findings_that_it_has_no_room_for() -> None:
     blocks = slack.render(alert(*(item(code=f"RT{n}", table="t" * 300) for n in range(10, 99)), limit=60))
     shown = [block for block in blocks if block["type"] == "section" and "NEW ERROR RT" in str(block)]
-    (rest,) = (re.search(r"and (\d+) more that", str(block)) for block in blocks if "no room for" in str(block))
+    (rest,) = (
+        re.search(r"and (\d+) more findings that", str(block)) for block in blocks if "no room for" in str(block)
+    )
     assert rest is not None
     assert len(shown) + int(rest[1]) == 89
 
@@ -338,3 +341,75 @@ def test_long_message_is_shortened_and_still_says_what_to_do() -> None:
 @pytest.mark.parametrize("known", [{"severity": Severity.WARNING}, {"code": "XX99"}])
 def test_remedy_of_the_rule_is_left_out_where_it_may_not_fit(known: dict[str, object]) -> None:
     assert len(paragraphs(item("x" * 10_000, **known))) == 1
+
+
+ONE_TABLE, EACH_TABLE, EACH_RULE = (
+    [
+        item(
+            evidence=f"The file part-{n}.parquet is wrong. See the log of the writer.",
+            code=code,
+            severity=RULES[code].severity,
+            table=table.format(n),
+            version=n,
+            path=f"part-{n:05d}-4f2c8d51-6b0e-4c39-9d35-7a1f0c8e2b64-c000.snappy.parquet",
+        )
+        for n in range(1000)
+        for code in [codes[n % len(codes)]]
+    ]
+    for table, codes in (
+        ("s3a://lake/sales/orders", ("LG27", "RT08", "MD03")),
+        ("s3a://lake/sales/orders_{:05d}", ("RT08",)),
+        ("s3a://lake/sales/orders_{:05d}", sorted(RULES)),
+    )
+)
+LIMITS: dict[str, tuple[Callable[[Alert], str], int]] = {
+    "text": (as_text, 100_000),
+    "markdown": (as_markdown, 100_000),
+    "html": (html_format.render, 100_000),
+    "slack": (lambda told: json.dumps(slack.render(told), ensure_ascii=False), 12_000),
+    "short text": (lambda told: as_text(told, 2000), 2000),
+    "short markdown": (lambda told: as_markdown(told, 4096), 4096),
+}
+
+
+@pytest.mark.parametrize("items", [ONE_TABLE, EACH_TABLE, EACH_RULE], ids=["one table", "each table", "each rule"])
+@pytest.mark.parametrize(("render", "limit"), LIMITS.values(), ids=LIMITS)
+def test_thousand_findings_fit_and_those_that_are_not_named_are_counted(
+    items: list[Item], render: Callable[[Alert], str], limit: int
+) -> None:
+    told = alert(*items, place=ReportPlace("s3://b/r.json"))
+    said = render(told)
+    assert len(said.encode()) <= limit
+    read = read_html(said).shown if said.startswith("<div") else re.sub(r"[\\`*]", "", said)
+    named = len(set(re.findall(r"version ?:? ?(\d+)", read)))
+    [rest] = re.findall(r"and (\d+) more finding", read) or ["0"]
+    assert named + int(rest) == 1000
+    assert "s3://b/r.json" in read
+    assert "https://airflow/log" in said
+    order = [read.index(f"{severity} ") for severity in ("ERROR", "WARNING") if f"NEW {severity} " in read]
+    assert order == sorted(order)
+    if rest != "0":
+        counted_ones = re.findall(r"([\d,]+) (ERROR|UNDECIDED|WARNING) \(", read)
+        assert sum(int(number.replace(",", "")) for number, _ in counted_ones) == int(rest)
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_no_message_ends_within_a_sentence(written: Callable[[Alert], str]) -> None:
+    sentences = " ".join(f"Sentence {n} of a long message ends here." for n in range(300))
+    said = words(written(alert(*(item(evidence=sentences, version=n, remedy=sentences) for n in range(5)))))
+    ends = re.findall(r"(\S+ \S+) …", said)
+    assert ends
+    assert set(ends) == {"ends here."}
+
+
+def test_alert_that_fits_nowhere_still_says_how_many_findings_there_are() -> None:
+    said = as_text(alert(*ONE_TABLE), 1)
+    rest = "666 ERROR (RT08 ×333, MD03 ×333), 334 WARNING (LG27 ×334)"
+    assert f"… and 1,000 more findings in 1 table, none more severe: {rest}." in said
+    assert "orders" not in said
+
+
+def test_slack_message_without_room_for_messages_has_none_of_them() -> None:
+    blocks = json.dumps(slack.render(alert(*EACH_TABLE)), ensure_ascii=False)
+    assert "orders_00050" in blocks
+    assert "is wrong" not in blocks
