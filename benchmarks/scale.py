@@ -220,8 +220,9 @@ def _page(folder: Path) -> None:
         for _ in range(RUNS):
             browser.go(f"file://{folder}/page.html")
             spent.append(browser.value("performance.getEntriesByType('navigation')[0].loadEventEnd") / 1000)
+            elements = browser.value("document.querySelectorAll('*').length")
             browser.go("about:blank")
-    print(f", complete in Chromium after {statistics.median(spent):.1f} s")
+    print(f", {elements} elements, complete in Chromium after {statistics.median(spent):.2f} s")
 
 
 def contest(table: Path) -> tuple[Spent, Spent]:
