@@ -281,6 +281,16 @@ class TestWhatIsTold:
         assert sent.delta.counts == {"new": 1, "changed": 1, "resolved": 1}
         assert [told["code"] for told in sent.delta.findings] == ["RT03", "RT02", "RT01"]
 
+    def test_template_gives_the_size_of_a_text(self) -> None:
+        texts = [Recorder(f"{{{{ delta.{name}_within(700) }}}}") for name in ("text", "markdown")]
+        many = (finding(version=n, fingerprint=str(n)) for n in range(1000))
+        DeltaViolationNotifier(notifiers=texts)(failed(*many))
+        for recorder in texts:
+            (sent,) = recorder.sent
+            assert "1000 new" in sent.text
+            assert "more findings in 1 table, none worse" in sent.text
+            assert len(sent.text.encode()) <= 700 < len(sent.delta.text)
+
     def test_severities_choose(self) -> None:
         undecided = finding(severity=Severity.UNDECIDED)
         everything, errors = Recorder(), Recorder()
