@@ -288,7 +288,7 @@ class TestWhatIsTold:
         for recorder in texts:
             (sent,) = recorder.sent
             assert "1000 new" in sent.text
-            assert "more findings in 1 table, none worse" in sent.text
+            assert "more findings in 1 table, none more severe" in sent.text
             assert len(sent.text.encode()) <= 700 < len(sent.delta.text)
 
     def test_severities_choose(self) -> None:
