@@ -97,11 +97,6 @@ class Logged(NamedTuple):
     nulls: Any
 
     @property
-    def is_empty(self) -> bool:
-        """Return True if there are none."""
-        return self.minimum is None and self.maximum is None and self.nulls is None
-
-    @property
     def has_bounds(self) -> bool:
         """Return True if there is a bound."""
         return self.minimum is not None or self.maximum is not None
@@ -147,11 +142,17 @@ class FileComparison:
             return [], Problems(None if logged.nulls is None else text, text if logged.has_bounds else None)
         found: list[Finding] = []
         of_nulls = of_bounds = None
-        if leaf.ordinal is not None or self._rows is not None:
-            nulls = self._nulls(leaf, partial(self.counted, leaf, chunks), logged.nulls, self._deleted)
-            of_nulls = _extend(found, nulls)
-        if leaf.ordinal is not None and logged.has_bounds:
-            of_bounds = _extend(found, self._bounds(leaf, partial(self.stored, leaf, chunks), logged))
+        try:
+            if leaf.ordinal is not None or self._rows is not None:
+                counted = partial(self.counted, leaf, chunks)
+                found.extend(self._nulls(leaf, counted, logged.nulls, self._deleted))  # keeps those before an error
+        except NotComparedError as reason:
+            of_nulls = str(reason)
+        try:
+            if leaf.ordinal is not None and logged.has_bounds:
+                found.extend(self._bounds(leaf, partial(self.stored, leaf, chunks), logged))
+        except NotComparedError as reason:
+            of_bounds = str(reason)
         return found, Problems(of_nulls, of_bounds)
 
     def check_rows(
@@ -435,15 +436,6 @@ class StoredBounds(NamedTuple):
     is_exact: bool
     problem: str | None
     groups: int | None = None
-
-
-def _extend(found: list[Finding], findings: Iterator[Finding]) -> str | None:
-    """Add findings up to the first error; return the reason why the rest was not compared, or None."""
-    try:
-        found.extend(findings)
-    except NotComparedError as reason:
-        return str(reason)
-    return None
 
 
 def _exceeds(value: Any, bound: Any, kind: BoundKind) -> bool:

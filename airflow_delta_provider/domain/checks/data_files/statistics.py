@@ -266,6 +266,7 @@ class ComparisonTotals:
 _COUNTED_BY_ROWS = ("string", "binary")
 #: Keys of the statistics that are compared.
 _PARTS = (*BOUNDS, COUNTS)
+_NOTHING = Logged(None, None, None)
 #: Types of the values of these keys: JSON objects, or missing.
 _OBJECTS = frozenset({dict, type(None)})
 
@@ -365,8 +366,8 @@ def _compare(
     left_out: list[str] = []
     undecided: list[UndecidedColumn] = []
     for column in columns:
-        logged = Logged(*(_value(part, column.names) for part in parts))
-        if logged.is_empty:
+        logged = Logged._make([_value(part, column.names) for part in parts])
+        if logged == _NOTHING:
             continue
         found, problems = comparison.check(column, chunks, logged)
         findings += found
