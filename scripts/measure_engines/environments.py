@@ -1,4 +1,4 @@
-"""Environments, each with a release of an engine: virtual ones of Python, and the jars that Kernel needs."""
+"""Environments, each with a release of an engine: virtual ones of Python, jars for Kernel, and servers of Trino."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from scripts.measure_engines import trino
 from scripts.measure_engines.java_kernel import CLASSPATH
 from scripts.measure_engines.releases import Measured
 
@@ -33,6 +34,8 @@ def environment(release: Measured, folder: Path) -> str:
         )
         if release.engine == "kernel":
             _resolve(release.jars, place)
+        if release.engine == "trino":
+            trino.install(release.jars, place)
         (place / ".installed").touch()
     return str(python)
 

@@ -12,7 +12,7 @@ class Measured:
     :param name: of its profile
     :param engine: how ``try_engine.py`` calls it
     :param packages: what pip installs
-    :param jars: Maven coordinates of Delta, for Spark and Kernel
+    :param jars: Maven coordinates of Delta, for Spark and Kernel, or of the server of Trino
     """
 
     name: str
@@ -59,6 +59,10 @@ def _sail(version: str) -> Measured:
     return Measured("Sail", version, "sail", (f"pysail=={version}", "pyspark-client==4.0.1"))
 
 
+def _trino(version: str) -> Measured:
+    return Measured("Trino", version, "trino", ("moto[server]==5.2.5",), jars=f"io.trino:trino-server:{version}:tar.gz")
+
+
 RELEASES = (
     *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.9.0", "0.20.2"),
@@ -79,6 +83,7 @@ RELEASES = (
     *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
     _clickhouse("26.9", "4.4.0"),
     *map(_sail, ("0.5.0", "0.6.0", "0.7.2")),
+    *map(_trino, ("470", "476")),
 )
 
 #: Libraries whose tables are audited as they write them by default.

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_delta_provider.jobs.migrations.engine_reader import sail_session
-from scripts.measure_engines import java_kernel
+from scripts.measure_engines import java_kernel, trino
 
 Try = Callable[[str, list[str], list[str]], Any]
 #: A row to append, by the types of columns.
@@ -33,6 +33,7 @@ _VALUES: dict[str, Any] = {
 }
 #: The values of types that have literals of their own in SQL.
 _LITERALS = {"timestamp_ntz": f"TIMESTAMP_NTZ'{_VALUES['timestamp_ntz']}'", "variant": "parse_json('9')"}
+_TRINO_LITERALS = {"timestamp_ntz": f"TIMESTAMP'{_VALUES['timestamp_ntz']}'", "variant": "JSON '9'"}
 
 
 def _rows(columns: dict[str, list[Any]], names: list[str]) -> list[list[Any]]:
@@ -172,6 +173,17 @@ def _kernel_append(path: str, columns: list[str], types: list[str]) -> Any:
     return java_kernel.append(path, columns, [_VALUES.get(kind) for kind in types])
 
 
+def _trino_read(path: str, columns: list[str], types: list[str]) -> Any:
+    del types
+    rows = trino.rows(path)
+    # it leaves out columns that it does not read
+    return _rows({name: [row.get(name) for row in rows] for name in columns[:2]}, columns)
+
+
+def _trino_append(path: str, columns: list[str], types: list[str]) -> Any:
+    return trino.append(path, columns, [_TRINO_LITERALS.get(kind, repr(_VALUES[kind])) for kind in types])
+
+
 WAYS: dict[str, dict[str, Try]] = {
     "deltalake": {"query": _deltalake_query, "pyarrow": _deltalake_arrow, "append": _deltalake_append},
     "polars": {"read": _polars_read, "append": _polars_append},
@@ -180,6 +192,7 @@ WAYS: dict[str, dict[str, Try]] = {
     "kernel": {"read": _kernel_read, "append": _kernel_append},
     "chdb": {"read": _chdb_read},
     "sail": {"read": _sail_read, "append": _sail_append},
+    "trino": {"read": _trino_read, "append": _trino_append},
 }
 
 
@@ -327,6 +340,10 @@ def _sail_rows(path: str, predicate: Any) -> Any:
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
+def _trino_rows(path: str, predicate: Any) -> Any:
+    return trino.rows(path, _where(predicate))
+
+
 #: Ways to read a table in full or by a predicate.
 READERS: dict[str, dict[str, Reader]] = {
     "deltalake": {"query": _query_rows, "pyarrow": _arrow_rows},
@@ -336,6 +353,7 @@ READERS: dict[str, dict[str, Reader]] = {
     "kernel": {"read": java_kernel.rows},
     "chdb": {"read": _chdb_rows},
     "sail": {"read": _sail_rows},
+    "trino": {"read": _trino_rows},
 }
 
 
@@ -426,5 +444,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "spark":
         _all(*_spark(sys.argv[4]))
     else:
+        if sys.argv[1] == "trino":
+            trino.started()  # without a time limit of a table
         _all(WAYS[sys.argv[1]], READERS[sys.argv[1]])
         os._exit(0)
