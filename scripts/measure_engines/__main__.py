@@ -14,6 +14,7 @@ import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -51,11 +52,11 @@ def main(folder: Path, only: list[str]) -> None:
         read = dict(_reads(release, special, folder))
         day = datetime.now(timezone.utc).date().isoformat()
         results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"engines": {}}
-        results["tables"] = kept
-        results["situations"] = {
-            name: {key: value for key, value in table.items() if key not in ("path", "expected")}
+        results.setdefault("tables", {}).update(kept)
+        results.setdefault("situations", {}).update(
+            (name, {key: value for key, value in table.items() if key not in ("path", "expected")})
             for name, table in special.items()
-        }
+        )
         results["engines"][key] = {"packages": release.packages, "date": day, "tables": found, "situations": read}
         RESULTS.write_text(f"{json.dumps(results, indent=1, sort_keys=True)}\n", encoding="utf-8")
         for kind in ("tables", "situations"):
@@ -179,7 +180,9 @@ def _ways(release: Measured) -> tuple[str, ...]:
 def _compared(gave: list[str], expected: list[str]) -> str:
     if gave == expected:
         return "OK"
-    extra, missing = ([row for row in one if row not in other] for one, other in ((gave, expected), (expected, gave)))
+    extra, missing = (
+        sorted((Counter(one) - Counter(other)).elements()) for one, other in ((gave, expected), (expected, gave))
+    )
     return f"wrong: {_sample(extra)} instead of {_sample(missing)}"
 
 

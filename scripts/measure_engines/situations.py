@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
+from airflow_delta_provider.domain.delta.log_files import select_segment
 from airflow_delta_provider.jobs.delta.engines import stored_types
 from airflow_delta_provider.jobs.delta.session import python_session
 from scripts.measure_engines.try_engine import comparable, condition
@@ -166,6 +167,15 @@ def _widenings() -> Iterator[tuple[str, Situation]]:
             value = float(second.rstrip("D")) if "." in second else int(second), float(first) - 0.001
         predicates: tuple[Predicate, ...] = (("c", "=", value[0]), ("c", "<", value[0]), ("c", ">", value[1]))
         yield f"widening, {old.lower()} to {new.lower()}", Situation(made, predicates)
+    nested = _table(
+        "id INT, s STRUCT<x: INT>, l ARRAY<INT>",
+        "INSERT INTO {t} VALUES (1, NAMED_STRUCT('x', 7), ARRAY(7))",
+        "ALTER TABLE {t} ALTER COLUMN s.x TYPE BIGINT",
+        "ALTER TABLE {t} ALTER COLUMN l.element TYPE BIGINT",
+        "INSERT INTO {t} VALUES (2, NAMED_STRUCT('x', 5000000000), ARRAY(5000000000))",
+        properties="delta.enableTypeWidening=true",
+    )
+    yield "widening, int to bigint, nested", Situation(nested, (("id", "=", 2),))
     partition = _table(
         "id INT, p TINYINT",
         "INSERT INTO {t} VALUES (1, CAST(7 AS TINYINT))",
@@ -198,6 +208,13 @@ def _vectors() -> Iterator[tuple[str, Situation]]:
         "vectors, property off, checkpoint",
         Situation(_table(columns, rows, delete, _VECTORS_OFF, *single, properties=kept), found),
     )
+    made = _table(columns, rows, *single[:2], delete, _VECTORS_OFF, properties=kept)
+    yield "vectors, property off, checkpoint before them", Situation(made, found)
+    purged = "REORG TABLE {t} APPLY (PURGE)"
+    made = _table(columns, rows, delete, single[0], _VECTORS_OFF, purged, properties=kept)
+    yield "vectors, property off, purged after the checkpoint", Situation(made, found)
+    made = _table(columns, rows, delete, single[0], _VECTORS_OFF, purged, *single[1:], properties=kept)
+    yield "vectors, property off, purged before the checkpoint", Situation(made, found)
     tracked = f"{_VECTORS} delta.enableRowTracking=true"
     updated = "UPDATE {t} SET a = 'u' WHERE id % 5 = 0"
     yield "vectors, row tracking", Situation(_table(columns, rows, delete, updated, properties=tracked), found)
@@ -226,6 +243,10 @@ def _values() -> Iterator[tuple[str, Situation]]:
     made = _table("id INT, t TIMESTAMP", *rows)
     yield "timestamps beyond 1677 to 2262, INT96", Situation((_INT96, *made), later)
     yield "timestamps beyond 1677 to 2262, INT64", Situation((_MICROS, *made, _INT96), later)
+    ends = "TIMESTAMP'9999-12-31 23:59:59.999'", "TIMESTAMP'2021-01-01 12:00:00.123'"
+    whole = [f"INSERT INTO {{t}} VALUES ({n}, {value})" for n, value in enumerate(ends)]
+    made = (_MICROS, *_table("id INT, t TIMESTAMP", *whole), _INT96)
+    yield "timestamps with milliseconds, up to the end of 9999, INT64", Situation(made, later)
     one = "INSERT INTO {t} VALUES (1, NAMED_STRUCT('t', TIMESTAMP'9999-12-31'), ARRAY(TIMESTAMP'9999-12-31'))"
     made = _table("id INT, s STRUCT<t: TIMESTAMP>, l ARRAY<TIMESTAMP>", one)
     yield "timestamps beyond 1677 to 2262, INT96, nested", Situation((_INT96, *made))
@@ -248,6 +269,21 @@ def _values() -> Iterator[tuple[str, Situation]]:
     digits = "12345678901234567890.123456789012345678", "-0.000000000000000001", "0"
     single = [f"INSERT INTO {{t}} VALUES ({n}, {value})" for n, value in enumerate(digits)]
     yield "decimals, 38 digits", Situation(_table("id INT, d DECIMAL(38,18)", *single), (("d", ">", 1), ("d", "<", 0)))
+    long = "INSERT INTO {t} VALUES (1, 123456789012345678.12)"
+    made = _table("id INT, d DECIMAL(20,2)", long)
+    yield "decimals, more digits than doubles", Situation(made, (("d", ">", 1), ("id", "=", 1)))
+    made = _table(
+        "id INT, d DECIMAL(20,2)",
+        long,
+        "INSERT INTO {t} VALUES (2, 1)",
+        properties="delta.checkpointInterval=2 delta.checkpoint.writeStatsAsStruct=true",
+    )
+    yield "decimals, more digits than doubles, checkpoint", Situation(made, (("d", ">", 1), ("id", "=", 1)))
+    short = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1234567.891BD), (2, 2.5BD)"
+    yield (
+        "decimals, digits of doubles",
+        Situation(_table("id INT, d DECIMAL(38,18)", short), (("d", ">", 2), ("d", "<", 3))),
+    )
     empty = "INSERT INTO {t} VALUES (1, ''), (2, NULL), (3, ' ')"
     by_a: tuple[Predicate, ...] = (("a", "=", ""), ("a", "is null", None))
     yield "strings, empty", Situation(_table("id INT, a STRING", empty), by_a)
@@ -307,12 +343,23 @@ def entries_of(path: Path) -> dict[str, Any]:
     table = python_session().open_table(str(path))
     log, data = table.log, python_session().data_files(table.location)
     state = log.read_state(with_files=True)
-    adds = log.live_adds(state, complete=True)
-    files = {add["path"]: {key: add[key] for key in _FILE if key in add} for add in adds}
+    adds = {add["path"]: add for add in log.live_adds(state, complete=True)}
+    files = {name: {key: add[key] for key in _FILE if key in add} for name, add in adds.items()}
     for name, file in files.items():
+        if adds[name].get("stats_parsed") is not None:
+            file["stats_parsed"] = {}  # only that they are there matters
         types = stored_types(data, LiveFile(name, file["size"], None, None))
         file["types"] = {"/".join(parts): kind for parts, kind in dict(types).items()}
     metadata = state.metadata.to_json()
     kept = {key: metadata[key] for key in ("schemaString", "partitionColumns", "configuration")}
     names = [name for name in log.list_names() if ".checkpoint." in name]
-    return {"protocol": state.protocol.to_json(), "metaData": kept, "files": list(files.values()), "checkpoints": names}
+    found = {
+        "protocol": state.protocol.to_json(),
+        "metaData": kept,
+        "files": list(files.values()),
+        "checkpoints": names,
+    }
+    if names:
+        listed = log.checkpoint_adds(select_segment(log.list_names(), state.version))
+        found["checkpoint_vectors"] = [add["path"] for add in listed if add.get("deletionVector")]
+    return found

@@ -19,11 +19,14 @@ from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.engine.conditions import (
     Bounds,
     Checkpoints,
+    CheckpointVectors,
     Clause,
     ClauseState,
     Decision,
     Features,
+    InexactDecimals,
     MappingModes,
+    Microseconds,
     NullPartitions,
     OldTypes,
     OwnNames,
@@ -268,8 +271,9 @@ def _(clause: Types, traits: TableTraits) -> Decision:
 
 @_by_metadata.register
 def _(clause: TypeChanges, traits: TableTraits) -> Decision:
+    of_partitions = {name for name, _ in traits.partitions}
     for name, old, new in traits.changes:
-        if (old, new) in clause.changes:
+        if (old, new) in clause.changes and name not in of_partitions:
             column = f"column {name} was" if name else "a column is"
             return Decision(ClauseState.YES, f"{column} widened from {old} to {new}")
     return _NO
@@ -284,8 +288,9 @@ def _(clause: OldTypes, traits: TableTraits) -> Decision | None:
     return None if found else _NO
 
 
-@_by_metadata.register
-def _(clause: Vectors, traits: TableTraits) -> Decision | None:
+@_by_metadata.register(Vectors)
+@_by_metadata.register(CheckpointVectors)
+def _(clause: Clause, traits: TableTraits) -> Decision | None:
     del clause
     return None if _VECTORS in traits.features else _NO
 
@@ -304,6 +309,17 @@ def _(clause: Values, traits: TableTraits) -> Decision | None:
 @_by_metadata.register
 def _(clause: Bounds, traits: TableTraits) -> None:
     del clause, traits
+
+
+@_by_metadata.register
+def _(clause: InexactDecimals, traits: TableTraits) -> Decision | None:
+    del clause
+    return None if any(kind == "decimal" for _, kind in traits.columns) else _NO
+
+
+@_by_metadata.register
+def _(clause: Microseconds, traits: TableTraits) -> Decision | None:
+    return None if any(kind in clause.types for _, kind in (*traits.partitions, *traits.columns)) else _NO
 
 
 @_by_metadata.register

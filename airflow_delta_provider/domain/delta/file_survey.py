@@ -5,6 +5,7 @@ Only the clauses that ``engine_conditions.py`` leaves open are decided here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -27,9 +28,12 @@ from airflow_delta_provider.domain.delta.partition_value import parse_moment
 from airflow_delta_provider.domain.engine.conditions import (
     Bounds,
     Checkpoints,
+    CheckpointVectors,
     Clause,
     ClauseState,
     Decision,
+    InexactDecimals,
+    Microseconds,
     NullPartitions,
     OldTypes,
     PartialCounts,
@@ -45,6 +49,8 @@ _MOST_FOOTERS, _MOST_KEPT = 20, 1_000
 
 #: A file: its path and its size in bytes.
 FilePlace = tuple[str, int]
+#: Follows the physical type of a leaf column that has times in milliseconds.
+MILLIS = "milliseconds"
 #: Physical types of a file's leaf columns, by their paths in the file; decimals as in ``INT64 decimal(12, 1)``.
 StoredTypes = Mapping[tuple[str, ...], str]
 #: Returns these types, or the reason why they are unknown.
@@ -62,6 +68,18 @@ class FileSurvey:
         self._segment = segment
         self._cases = {clause: _CASES[type(clause)](clause, metadata) for clause in clauses if type(clause) in _CASES}
         self._others = [clause for clause in clauses if isinstance(clause, Checkpoints)]
+        self._in_checkpoint = {clause: _HasVectors() for clause in clauses if isinstance(clause, CheckpointVectors)}
+
+    @property
+    def needs_checkpoint(self) -> bool:
+        """True if a clause is about the files that the checkpoint lists."""
+        return bool(self._in_checkpoint)
+
+    def note_checkpoint(self, adds: Iterable[Mapping[str, Any]]) -> None:
+        """Take all ``add`` actions of the newest checkpoint into account."""
+        for add in adds:
+            for case in self._in_checkpoint.values():
+                case.note(add)
 
     def note(self, add: Mapping[str, Any]) -> None:
         """Take the ``add`` action of a live file into account."""
@@ -74,6 +92,7 @@ class FileSurvey:
         :param read_types: reads the types of a file's columns; called for few files
         """
         found: dict[Clause, Decision] = {clause: case.decide(read_types) for clause, case in self._cases.items()}
+        found |= {clause: case.decide_listed() for clause, case in self._in_checkpoint.items()}
         return found | {clause: _of_checkpoint(clause, self._segment) for clause in self._others}
 
 
@@ -89,7 +108,7 @@ def _of_checkpoint(clause: Checkpoints, segment: LogSegment) -> Decision:
 
 
 class _HasVectors:
-    def __init__(self, clause: Vectors, metadata: Metadata) -> None:
+    def __init__(self, clause: Vectors | None = None, metadata: Metadata | None = None) -> None:
         del clause, metadata
         self._paths: set[str] = set()
         self._more = False
@@ -107,6 +126,12 @@ class _HasVectors:
             return _NO
         text = "1 live file has a deletion vector" if count == 1 else f"{count} live files have deletion vectors"
         return Decision(ClauseState.YES, f"more than {text}" if self._more else text)
+
+    def decide_listed(self) -> Decision:
+        """Return the decision about the files that a checkpoint lists."""
+        return (
+            Decision(ClauseState.YES, "the newest checkpoint lists files with deletion vectors") if self._paths else _NO
+        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +225,7 @@ class _InRange:
             unread = unread or (f"{reaches}, and {why}" if is_stored is None else "")
         if unread:
             return Decision(ClauseState.UNKNOWN, unread)
-        for number, (place, column) in enumerate(self._unknown):
+        for number, (place, column) in enumerate(() if self._clause.known else self._unknown):
             missing = f"the values of {_noun(self._clause, column)} are not known from statistics"
             if not stored:
                 return Decision(ClauseState.UNKNOWN, missing)
@@ -217,7 +242,7 @@ class _InRange:
         types = read_types(place)
         if isinstance(types, str):
             return None, types
-        below = [kind for path, kind in types.items() if path[: len(column.parts)] == column.parts]
+        below = [kind for path, kind in types.items() if _is_in(path, column)]
         return self._clause.stored_as in below, ""
 
 
@@ -311,6 +336,97 @@ def _leaves(values: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ..
             yield from _leaves(value, (*above, name))
         else:
             yield (*above, name), value
+
+
+def _number_bounds(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the JSON statistics of a file, with decimals as written; empty if readers have a typed form of them."""
+    text = add.get("stats")
+    if not isinstance(text, str) or add.get("stats_parsed") is not None:
+        return {}
+    try:
+        found = read_statistics(text, exact=True)
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+class _HasInexactDecimal:
+    """Looks for bounds that a floating-point number makes narrower."""
+
+    def __init__(self, clause: InexactDecimals, metadata: Metadata) -> None:
+        del clause
+        mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
+        self._columns = {
+            physical_name(each, mode): each.name
+            for each in metadata.schema.fields
+            if isinstance(each.data_type, DecimalType) and each.name.lower() not in of_partitions
+        }
+        self._found = _NO
+
+    def note(self, add: Mapping[str, Any]) -> None:
+        if self._found.met is ClauseState.YES:
+            return
+        stats = _number_bounds(add)
+        loose = bool(add.get("deletionVector")) and stats.get("tightBounds") is not True
+        for key, is_narrower in (("minValues", Decimal.__gt__), ("maxValues", Decimal.__lt__)):
+            for name, column in self._columns.items():
+                bound = _at(stats.get(key), (name,))
+                if isinstance(bound, Decimal) and is_narrower(Decimal(repr(float(bound))), bound):
+                    why = f"the bound {bound} of column {column} has more digits than a floating-point number"
+                    self._found = Decision(ClauseState.UNKNOWN if loose else ClauseState.YES, why)
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        del read_types
+        return self._found
+
+
+_BELOW_MILLISECOND = re.compile(r"\.\d{3}0*[1-9]")
+
+
+class _HasMicroseconds:
+    """Looks for timestamps with digits below the millisecond, which statistics of many writers do not show."""
+
+    def __init__(self, clause: Microseconds, metadata: Metadata) -> None:
+        both = (Values(clause.types, "", "", partitions=each) for each in (True, False))
+        self._partitions, self._columns = (list(_readings(each, metadata)) for each in both)
+        self._found = _NO
+        self._unknown: list[tuple[FilePlace, _Reading]] = []
+
+    def note(self, add: Mapping[str, Any]) -> None:
+        if self._found.met is ClauseState.YES:
+            return
+        values, stats = _partition_values(add) or {}, _statistics(add)
+        for column in self._partitions:
+            self._compare(f"partition column {column.name}", values.get(column.parts[0]))
+        if (rows := stats.get("numRecords")) == 0:
+            return
+        for column in self._columns:
+            if column.has_bounds:
+                if rows is not None and _at(stats.get("nullCount"), column.parts) == rows:
+                    continue
+                for key in ("minValues", "maxValues"):
+                    self._compare(f"column {column.name}", _at(stats.get(key), column.parts))
+            if len(self._unknown) <= _MOST_FOOTERS:
+                self._unknown.append(((str(add["path"]), int(add.get("size") or 0)), column))
+
+    def _compare(self, column: str, text: Any) -> None:
+        if isinstance(text, str) and _BELOW_MILLISECOND.search(text):
+            self._found = Decision(ClauseState.YES, f"{column} has values such as {text}")
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        if self._found.met is ClauseState.YES:
+            return self._found
+        for number, (place, column) in enumerate(self._unknown):
+            types = read_types(place) if number < _MOST_FOOTERS else ""
+            below = [] if isinstance(types, str) else [kind for path, kind in types.items() if _is_in(path, column)]
+            if not below or not all(kind.endswith(MILLIS) for kind in below):
+                why = f"the log does not show whether values of column {column.name} have digits below the millisecond"
+                return Decision(ClauseState.UNKNOWN, why)
+        return _NO
+
+
+def _is_in(path: tuple[str, ...], column: _Reading) -> bool:
+    return path[: len(column.parts)] == column.parts
 
 
 class _HasPartialCounts:
@@ -444,6 +560,8 @@ _CASES: Mapping[type[Clause], Callable[[Any, Metadata], Any]] = {
     Vectors: _HasVectors,
     Values: _InRange,
     Bounds: _HasBound,
+    InexactDecimals: _HasInexactDecimal,
+    Microseconds: _HasMicroseconds,
     OldTypes: _HasOldType,
     NullPartitions: _HasNullPartition,
     PartialCounts: _HasPartialCounts,

@@ -109,7 +109,7 @@ class Types(Clause):
 
 @dataclass(frozen=True)
 class TypeChanges(Clause):
-    """Some column had one of the type changes.
+    """Some column, apart from partition columns, had one of the type changes.
 
     Types are written without parameters. ``decimal to decimal`` is a change of the scale, not only of the precision.
     """
@@ -138,6 +138,15 @@ class Vectors(Clause):
 
 
 @dataclass(frozen=True)
+class CheckpointVectors(Clause):
+    """The newest checkpoint lists a file with a deletion vector, which may have been removed since."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
 class Checkpoints(Clause):
     """The log has a checkpoint, of one of the kinds ``classic``, ``multi-part`` and ``v2`` if any is given."""
 
@@ -157,6 +166,7 @@ class Values(Clause):
     :param greatest: upper end of the range
     :param stored_as: physical type of Parquet in which the file stores the column; empty for any
     :param partitions: True for partition columns, False for the others
+    :param known: True to disregard values that the log does not show; otherwise they leave the clause undecided
     """
 
     types: tuple[str, ...]
@@ -164,6 +174,7 @@ class Values(Clause):
     greatest: str
     stored_as: str = ""
     partitions: bool = False
+    known: bool = False
 
     @property
     def needs_files(self) -> bool:
@@ -175,6 +186,26 @@ class Bounds(Clause):
     """The statistics of a live file have a bound with this text, such as ``NaN``."""
 
     text: str
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class InexactDecimals(Clause):
+    """JSON bounds of a top-level decimal exclude values of their file if they are read as floating-point numbers."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Microseconds(Clause):
+    """Some value of a column of one of the types has digits below the millisecond."""
+
+    types: tuple[str, ...]
 
     @property
     def needs_files(self) -> bool:
@@ -338,13 +369,14 @@ def _changes(value: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _values(value: Any, *, partitions: bool) -> Values:
-    known = {"types", "least", "greatest", "stored_as"}
-    if set(value) - known or not all(isinstance(value[key], str) for key in ("least", "greatest")):
+    if set(value) - {"types", "least", "greatest", "stored_as", "known"} or not all(
+        isinstance(value[key], str) for key in ("least", "greatest")
+    ):
         raise ValueError
-    stored = value.get("stored_as", "")
-    if not isinstance(stored, str):
+    stored, known = value.get("stored_as", ""), value.get("known", False)
+    if not isinstance(stored, str) or not isinstance(known, bool):
         raise ValueError
-    return Values(_strings(value["types"]), value["least"], value["greatest"], stored, partitions)
+    return Values(_strings(value["types"]), value["least"], value["greatest"], stored, partitions, known)
 
 
 def _flagged(clause: Callable[[], Clause]) -> Callable[[Any], Clause]:
@@ -368,10 +400,13 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "type_changes": lambda value: TypeChanges(_changes(value)),
     "old_types": lambda value: OldTypes(_changes(value)),
     "vectors": _flagged(Vectors),
+    "checkpoint_vectors": _flagged(CheckpointVectors),
     "checkpoints": lambda value: Checkpoints() if value is True else Checkpoints(_strings(value)),
     "values": lambda value: _values(value, partitions=False),
     "partition_values": lambda value: _values(value, partitions=True),
     "bounds": lambda value: Bounds(*_strings(value)),
+    "inexact_decimals": _flagged(InexactDecimals),
+    "microseconds": lambda value: Microseconds(_strings(value)),
     "partial_null_counts": _flagged(PartialCounts),
     "null_partition_values": _flagged(NullPartitions),
     "short_decimals": _flagged(ShortDecimals),
@@ -390,10 +425,13 @@ _FORMS: Mapping[str, str] = {
     "old_types": "it has to be a list of changes such as 'float to double'",
     "type_changes": "it has to be a list of changes such as 'float to double'",
     "vectors": "it has to be true",
+    "checkpoint_vectors": "it has to be true",
     "checkpoints": "it has to be true, or a list of classic, multi-part and v2",
     "values": _RANGE,
     "partition_values": _RANGE,
     "bounds": "it has to be a string such as NaN",
+    "inexact_decimals": "it has to be true",
+    "microseconds": "it has to be a list of types",
     "partial_null_counts": "it has to be true",
     "null_partition_values": "it has to be true",
     "short_decimals": "it has to be true",

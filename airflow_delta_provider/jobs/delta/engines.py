@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.delta.commit import (
     writer_of,
 )
 from airflow_delta_provider.domain.delta.engine_conditions import TableTraits, open_clauses
-from airflow_delta_provider.domain.delta.file_survey import FilePlace, FileSurvey, ReadTypes, StoredTypes
+from airflow_delta_provider.domain.delta.file_survey import MILLIS, FilePlace, FileSurvey, ReadTypes, StoredTypes
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit_name, commit_versions, select_segment
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.engine.conditions import Clause, Decision
 from airflow_delta_provider.domain.engine.fleet import RecentWriter, RecentWriters, TableFleet
 from airflow_delta_provider.domain.engine.profile import Profile
 from airflow_delta_provider.domain.formats.parquet.footer import FooterError
-from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, SchemaElement
+from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, SchemaElement, TimeUnit
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.delta.table_log import TableLog, time_of_commit
 from airflow_delta_provider.jobs.storage.errors import UnreadFileError
@@ -192,9 +192,12 @@ def decisions_about_files(
     try:
         if state.files is None:
             state = log.read_state(version=state.version, with_files=True)
-        survey = FileSurvey(state.metadata, clauses, select_segment(log.list_names(), state.version))
+        segment = select_segment(log.list_names(), state.version)
+        survey = FileSurvey(state.metadata, clauses, segment)
         for add in log.live_adds(state, complete=True):
             survey.note(add)
+        if survey.needs_checkpoint:
+            survey.note_checkpoint(log.checkpoint_adds(segment))
     except (BrokenLogError, MissingFileError, UnreadFileError):
         return {}
     return survey.decisions(_types_of(files))
@@ -232,4 +235,6 @@ def _type_of(element: SchemaElement) -> str:
     name = "" if physical is None else physical.name
     if logical is not None and logical.kind is LogicalKind.DECIMAL:
         return f"{name} decimal({logical.precision}, {logical.scale})"
+    if logical is not None and logical.unit is TimeUnit.MILLIS:
+        return f"{name} {MILLIS}"
     return name

@@ -257,6 +257,15 @@ class TableLog:
             if add is not None and file_key(add) in files:
                 yield add
 
+    def checkpoint_adds(self, segment: LogSegment) -> Iterator[Action]:
+        """Yield the bodies of the ``add`` actions of a segment's checkpoint, also of files that were removed later.
+
+        Exceptions as in :meth:`live_adds`.
+        """
+        for action in self._checkpoint_actions(segment):
+            if (add := action.get("add")) is not None:
+                yield add
+
     def live_statistics(self, state: TableState) -> Iterator[tuple[LiveFile, object]]:
         """Yield the live files with their statistics as logged, newest first.
 

@@ -40,7 +40,7 @@ class Table:
     """
 
     def __init__(self, path: Path, *fields, partitions=(), configuration=None, features=()):
-        self.path = path
+        self.path, self.version = path, 0
         schema = json.dumps({"type": "struct", "fields": list(fields)})
         protocol = {"minReaderVersion": 1, "minWriterVersion": 2}
         if features:
@@ -57,7 +57,7 @@ class Table:
         self.actions = [{"commitInfo": {"timestamp": 1}}, {"protocol": protocol}, {"metaData": metadata}]
 
     def add(self, stats=None, partition=None, vector=None, table=None, **options):
-        name = f"part-{len(self.actions)}.parquet"
+        name = f"part-{len(self.actions) + 9 * self.version}.parquet"
         self.path.mkdir(exist_ok=True)
         parquet.write_table(table if table is not None else pa.table({"id": [1]}), self.path / name, **options)
         size = (self.path / name).stat().st_size
@@ -69,16 +69,27 @@ class Table:
             "dataChange": True,
         }
         if stats is not None:
-            add["stats"] = json.dumps(stats)
+            add["stats"] = stats if isinstance(stats, str) else json.dumps(stats)
         if vector is not None:
             add["deletionVector"] = vector
         self.actions.append({"add": add})
         return self
 
-    def check(self, *engines, **fleet):
+    def write(self, name, *actions):
         log = self.path / "_delta_log"
         log.mkdir(parents=True, exist_ok=True)
-        log.joinpath(f"{0:020d}.json").write_text("".join(json.dumps(action) + "\n" for action in self.actions))
+        log.joinpath(name).write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+    def checkpoint(self):
+        """Write a commit and a checkpoint of what it has now; further files are in a later commit."""
+        self.write(f"{0:020d}.json", *self.actions)
+        name = f"{0:020d}.checkpoint.22222222-2222-4222-8222-222222222222.json"
+        self.write(name, {"checkpointMetadata": {"version": 0}}, *self.actions[1:])
+        self.version, self.actions = 1, [{"commitInfo": {"timestamp": 2}}]
+        return self
+
+    def check(self, *engines, **fleet):
+        self.write(f"{self.version:020d}.json", *self.actions)
         known = {"must_stay_readable_by": list(engines), **fleet}
         request = JobRequest((str(self.path),), CheckCompatibilityOptions(fleet=known))
         (report,) = run(request, python_session()).tables
@@ -533,3 +544,140 @@ def test_a_condition_that_cannot_be_read_is_an_error_that_names_its_place(condit
     assert str(error.value).startswith(f"{path}: ")
     with pytest.raises(FleetError):
         Fleet.parse({"profiles": [{**OWN, "conditions": "vectors"}]})
+
+
+def codes_of(table, engine):
+    return [finding.code for finding in table.check(engine).findings]
+
+
+OFF = {"delta.enableDeletionVectors": "false"}
+
+
+def vectors(path, configuration=None):
+    features = ["deletionVectors", "v2Checkpoint"]
+    return Table(path / "t", field("id", "integer"), configuration=configuration or {}, features=features)
+
+
+@pytest.mark.parametrize("engine", ["Trino 470", "Trino 476", "Trino 479"])
+@pytest.mark.parametrize(
+    ("configuration", "expected"),
+    [(OFF, ["CP03"]), ({}, ["CP03"]), ({"delta.enableDeletionVectors": "true"}, [])],
+)
+def test_trino_ignores_vectors_that_a_checkpoint_lists_unless_the_property_is_on(
+    tmp_path, configuration, expected, engine
+):
+    table = vectors(tmp_path, configuration).add(vector=VECTOR).checkpoint()
+    assert codes_of(table, engine) == expected
+
+
+def test_trino_reads_vectors_of_commits_after_the_checkpoint(tmp_path):
+    table = vectors(tmp_path, OFF).add().checkpoint().add(vector=VECTOR)
+    assert codes_of(table, "Trino 476") == []
+
+
+def test_trino_does_not_see_that_a_file_of_the_checkpoint_was_purged(tmp_path):
+    table = vectors(tmp_path, OFF).add(vector=VECTOR).checkpoint()
+    remove = {"path": "part-3.parquet", "deletionTimestamp": 2, "dataChange": False, "deletionVector": VECTOR}
+    table.actions.append({"remove": remove})
+    (finding,) = table.add().check("Trino 476").findings
+    assert finding.code == "CP03"
+    assert "the newest checkpoint lists files with deletion vectors" in str(finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        ("12345678901234567890.123456789012345678", ["CP03"]),
+        ("99999999999999999999999999.9999", ["CP03"]),
+        ("1234567.891", []),
+        ("-1E-18", []),
+        ("12345678901234567890123", []),
+        ('"12345678901234567890.123456789012345678"', []),
+    ],
+)
+def test_trino_loses_rows_whose_decimal_bounds_a_double_rounds_inwards(tmp_path, bound, expected):
+    stats = (
+        f'{{"numRecords": 1, "minValues": {{"d": {bound}}}, "maxValues": {{"d": {bound}}}, "nullCount": {{"d": 0}}}}'
+    )
+    table = Table(tmp_path / "t", field("d", "decimal(38,18)")).add(stats)
+    assert codes_of(table, "Trino 476") == expected
+
+
+def test_bounds_that_a_double_rounds_outwards_lose_nothing(tmp_path):
+    low, high = "9007199254740992.3", "1234567890123456781.9"  # read as 9007199254740992 and 1234567890123456800
+    stats = f'{{"numRecords": 2, "minValues": {{"d": {low}}}, "maxValues": {{"d": {high}}}, "nullCount": {{"d": 0}}}}'
+    assert codes_of(Table(tmp_path / "t", field("d", "decimal(20,1)")).add(stats), "Trino 476") == []
+
+
+MILLIS = {"coerce_timestamps": "ms"}
+
+
+@pytest.mark.parametrize(
+    ("bound", "options", "expected", "year_10000"),
+    [
+        ("9999-12-31T23:59:59.999999Z", {}, {"CP03"}, True),
+        ("9999-12-31T23:59:59.999499Z", {}, {"CP04"}, True),
+        ("9999-12-31T23:59:59.999Z", {}, {"CP04"}, True),
+        ("9999-12-31T23:59:59.998Z", {}, {"CP04"}, False),
+        ("9999-12-31T23:59:59.999Z", INT96, {"CP04"}, False),
+        ("9999-12-31T23:59:59.999Z", MILLIS, set(), False),
+        (None, {}, {"CP04"}, False),
+    ],
+)
+def test_trino_rounds_the_end_of_9999_to_the_next_year_in_int64(tmp_path, bound, options, expected, year_10000):
+    stats = None if bound is None else bounds("2026-01-01T00:00:00.000Z", bound)
+    findings = timestamps(tmp_path).add(stats, table=times(FAR), **options).check("Trino 476").findings
+    assert {finding.code for finding in findings} == expected
+    assert any("year 10000" in str(finding.evidence) for finding in findings) is year_10000
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("timestamp", "2026-01-01 00:00:00", []),
+        ("timestamp", "2026-01-01 00:00:00.123", []),
+        ("timestamp", "2026-01-01 00:00:00.123456", ["CP04"]),
+        ("timestamp", "2026-01-01T00:00:00.123456Z", ["CP04"]),
+        ("timestamp", None, []),
+        ("timestamp_ntz", "2026-01-01 00:00:00.123456", []),
+    ],
+)
+def test_trino_cuts_partition_values_to_milliseconds(tmp_path, kind, value, expected):
+    fields = [field("id", "integer"), field("p", kind)]
+    table = Table(tmp_path / "t", *fields, partitions=["p"], features=["timestampNtz"]).add(partition={"p": value})
+    assert codes_of(table, "Trino 470") == expected
+
+
+@pytest.mark.parametrize(
+    "stats", [{"numRecords": 0}, {"numRecords": 1, "nullCount": {"t": 1}}], ids=["no rows", "only nulls"]
+)
+def test_trino_cuts_no_timestamps_of_files_without_any(tmp_path, stats):
+    assert codes_of(timestamps(tmp_path).add(stats, table=times(NEAR)), "Trino 476") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "partitions", "expected"),
+    [
+        ("integer", "long", (), ["CP03"]),
+        ("float", "double", (), ["CP03"]),
+        ("byte", "integer", (), []),
+        ("integer", "long", ("c",), []),
+    ],
+)
+def test_trino_leaves_out_columns_after_type_changes_that_it_does_not_know(tmp_path, old, new, partitions, expected):
+    fields = [field("id", "integer"), field("c", new, changes=[(old, new)])]
+    table = Table(tmp_path / "t", *fields, partitions=partitions, features=["typeWidening"])
+    assert codes_of(table.add(partition=dict.fromkeys(partitions, "7")), "Trino 476") == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "partitions", "expected"),
+    [
+        ([field("id", "integer"), field("v", "void")], [], ["CP01"]),
+        ([field("id", "integer"), field("p", "binary")], ["p"], ["CP01"]),
+        ([field("id", "integer"), field("b", "binary")], [], []),
+    ],
+)
+def test_trino_refuses_void_columns_and_binary_partitions(tmp_path, fields, partitions, expected):
+    table = Table(tmp_path / "t", *fields, partitions=partitions).add(partition=dict.fromkeys(partitions, "a"))
+    assert codes_of(table, "Trino 476") == expected
