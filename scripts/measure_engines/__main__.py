@@ -2,7 +2,7 @@
 
     python -m scripts.measure_engines FOLDER [ENGINE …]
 
-Named engines are measured again, the others keep what they have. Some 8 GB below FOLDER, and an hour. At the end, it
+Named engines are measured again, the others keep what they have. Some 10 GB below FOLDER, and an hour. At the end, it
 prints which engines returned wrong rows without an error. A run that was cut off goes on where it was: answers are
 kept in FOLDER/answers until they are in ``results.json``. An engine that hangs, aborts or fills memory at a table is
 not measured with it, and goes on with the next one.

@@ -26,6 +26,8 @@ def environment(release: Measured, folder: Path) -> str:
     """Return the Python of a virtual environment that has a release."""
     place = folder / f"{release.name.replace(' ', '-')}-{release.version}"
     python = place / "bin" / "python"
+    if release.engine == "trino":
+        trino.java()  # fails before anything is measured
     if not (place / ".installed").exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
         subprocess.run(

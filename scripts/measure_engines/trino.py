@@ -26,6 +26,8 @@ from typing import Any
 SERVER = "trino"
 #: The first release of Java that all measured releases of Trino accept.
 _LEAST_JAVA = 24
+#: Folder in which Linux installs releases of Java.
+_INSTALLED = Path("/usr/lib/jvm")
 _SECONDS_TO_START = 300
 _BUCKET, _KEY = "tables", "measured"
 _CONFIG = """\
@@ -60,10 +62,10 @@ def java() -> str:
     homes = [Path(home) for home in filter(None, [os.environ.get("JAVA_HOME")])]
     if found := shutil.which("java"):
         homes.append(Path(found).resolve().parents[1])
-    homes += sorted(Path("/usr/lib/jvm").glob("*"))
+    homes += sorted(_INSTALLED.glob("*"))
     known = {release: home for home in reversed(homes) if (release := _java_release(home)) >= _LEAST_JAVA}
     if not known:
-        raise RuntimeError(f"Trino needs Java {_LEAST_JAVA} or later, in JAVA_HOME, PATH or /usr/lib/jvm.")
+        raise RuntimeError(f"Trino needs Java {_LEAST_JAVA} or later, in JAVA_HOME, PATH or {_INSTALLED}.")
     return str(known[min(known)] / "bin" / "java")
 
 
@@ -108,6 +110,7 @@ class Trino:
         import boto3
         from moto.server import ThreadedMotoServer
 
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
         served = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
         served.start()
         host, port = served.get_host_and_port()
@@ -176,8 +179,9 @@ class Trino:
         if path not in self._tables:
             number = next(_NEXT)
             prefix, name = f"t{number}", f"delta.measured.t{number}"
-            for file in sorted(each for each in Path(path).rglob("*") if each.is_file() and each.suffix != ".crc"):
-                self._store.upload_file(str(file), _BUCKET, f"{prefix}/{file.relative_to(path).as_posix()}")
+            for file in Path(path).rglob("*"):
+                if file.is_file() and not file.name.startswith("."):  # Hadoop's checksums, which no store has
+                    self._store.upload_file(str(file), _BUCKET, f"{prefix}/{file.relative_to(path).as_posix()}")
             self.query(f"CALL delta.system.register_table('measured', '{prefix}', 's3://{_BUCKET}/{prefix}')")
             self._tables[path] = name, prefix
         return self._tables[path][0]

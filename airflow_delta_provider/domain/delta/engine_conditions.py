@@ -307,8 +307,9 @@ def _(clause: Values, traits: TableTraits) -> Decision | None:
 
 
 @_by_metadata.register
-def _(clause: Bounds, traits: TableTraits) -> None:
-    del clause, traits
+def _(clause: Bounds, traits: TableTraits) -> Decision | None:
+    has_floats = any(kind in ("float", "double") for _, kind in traits.columns)
+    return None if has_floats or clause.text.casefold() != "nan" else _NO
 
 
 @_by_metadata.register

@@ -10,7 +10,9 @@ import pytest
 
 from airflow_delta_provider.jobs.migrations import try_engines
 from scripts.measure_engines import __main__ as measuring
+from scripts.measure_engines import trino
 from scripts.measure_engines.releases import Measured
+from scripts.measure_engines.try_engine import comparable
 
 _ROWS = ['{"id": 1}', '{"id": 2}']
 _FAULTS = """
@@ -134,3 +136,60 @@ def test_tables_of_features_have_the_reason_too(folder: Path) -> None:
     found = dict(measuring._tries(release, {"columnMapping": table}, folder))
 
     assert found["columnMapping"] == dict.fromkeys(("read", "append"), "not tried: it did not end within 8 seconds")
+
+
+@pytest.mark.parametrize(
+    ("gave", "expected", "outcome"),
+    [
+        (["1", "1"], ["1"], "wrong: 1 instead of no row"),
+        (["1"], ["1", "1"], "wrong: no row instead of 1"),
+        (["1", "2"], ["1", "2"], "OK"),
+    ],
+)
+def test_rows_that_are_returned_too_often_are_wrong(gave: list[str], expected: list[str], outcome: str) -> None:
+    assert measuring._compared(gave, expected) == outcome
+
+
+def signature(kind: str, *arguments: Any) -> dict[str, Any]:
+    return {"rawType": kind, "arguments": [{"value": argument} for argument in arguments]}
+
+
+def named(name: str, kind: dict[str, Any]) -> dict[str, Any]:
+    return {"fieldName": {"name": name}, "typeSignature": kind}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (signature("bigint"), 7, "7"),
+        (signature("decimal", 20, 2), "1.50", '"1.50"'),
+        (signature("double"), "NaN", '"nan"'),
+        (signature("varbinary"), "YQ==", '"61"'),
+        (signature("timestamp", 6), "2021-01-01 12:00:00.123456", '"2021-01-01 12:00:00.123456"'),
+        (signature("timestamp with time zone", 3), "2021-01-01 12:00:00.000 UTC", '"2021-01-01 12:00:00"'),
+        (signature("timestamp with time zone", 3), "+10000-01-01 00:00:00.000 UTC", '"+10000-01-01 00:00:00.000 UTC"'),
+        (signature("array", signature("real")), [1.5, None], '["1.5", null]'),
+        (signature("map", signature("varchar"), signature("date")), {"k": "2026-01-01"}, '{"k": "2026-01-01"}'),
+        (signature("row", named("x", signature("double"))), [2], '{"x": "2.0"}'),
+        (signature("row", named("x", signature("double"))), None, "null"),
+    ],
+)
+def test_values_of_trino_compare_with_those_of_spark(kind: dict[str, Any], value: Any, expected: str) -> None:
+    (row,) = comparable([{"c": trino._reader(kind)(value)}])
+    assert row == f'{{"c": {expected}}}'
+
+
+def test_trino_gets_the_oldest_java_that_it_accepts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for release in ("17.0.19", "99.0.1", "97"):
+        (tmp_path / release / "bin").mkdir(parents=True)
+        (tmp_path / release / "bin" / "java").touch(mode=0o755)
+        (tmp_path / release / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{release}"\n')
+    monkeypatch.setattr(trino, "_INSTALLED", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "17.0.19" / "bin"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "99.0.1"))
+    assert trino.java() == str(tmp_path / "97" / "bin" / "java")
+    (tmp_path / "97" / "release").unlink()
+    assert trino.java() == str(tmp_path / "99.0.1" / "bin" / "java")
+    monkeypatch.setattr(trino, "_LEAST_JAVA", 100)
+    with pytest.raises(RuntimeError, match="Trino needs Java 100 or later"):
+        trino.java()
