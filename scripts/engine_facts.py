@@ -35,7 +35,9 @@ _ANSWERS = {
 def render() -> str:
     """Return the facts."""
     stated = {entry["engine"]: entry for entry in json.loads(_PROFILES.read_text("utf-8"))}
-    engines = [_engine(profile, stated[name].get("conditions", ())) for name, profile in PROFILES.items()]
+    for entry in stated.values():
+        entry.setdefault("conditions", stated.get(entry.get("contains"), {}).get("conditions", ()))
+    engines = [_engine(profile, stated[name]["conditions"]) for name, profile in PROFILES.items()]
     facts = {"form": FORM, "engines": engines, "misreads": _misreads()}
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     return _INNERMOST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
@@ -47,6 +49,7 @@ def _engine(profile: Profile, conditions: Any) -> dict[str, Any]:
         "label": profile.label,
         "aliases": list(profile.aliases),
         "read_only": profile.read_only,
+        "no_reader": profile.no_reader,
         "versions": profile.versions.value,
         "later_releases_keep_features": profile.keeps_features,
         "remark": profile.remark,
@@ -135,6 +138,7 @@ def render_schema() -> str:
             "label": text,
             "aliases": texts,
             "read_only": {"type": "boolean"},
+            "no_reader": {"type": "string", "description": "Source that says that it reads no Delta tables; or empty."},
             "versions": {"enum": [versions.value for versions in VersionScheme]},
             "later_releases_keep_features": {"type": "boolean"},
             "remark": text,

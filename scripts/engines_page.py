@@ -71,7 +71,7 @@ _CELLS = {
 
 def render() -> str:
     """Return the page."""
-    stated = {entry["engine"]: entry.get("conditions", ()) for entry in json.loads(_PROFILES.read_text("utf-8"))}
+    stated = {entry["engine"]: entry for entry in json.loads(_PROFILES.read_text("utf-8"))}
     sections = (_section(profile, stated[name]) for name, profile in PROFILES.items())
     return "\n\n".join([_INTRODUCTION, _shares(), *sections]) + "\n"
 
@@ -122,7 +122,12 @@ def _shares() -> str:
     )
 
 
-def _section(profile: Profile, conditions: Sequence[Mapping[str, Any]]) -> str:
+def _section(profile: Profile, stated: Mapping[str, Any]) -> str:
+    if contained := stated.get("contains"):
+        facts = f"Derived: all facts are those of the [{contained}](#{contained.lower()}) release of the same number."
+        return "\n\n".join([f"## {profile.label}", profile.remark, facts, f"Sources:\n\n- {stated['source']}"])
+    if profile.no_reader:
+        return "\n\n".join([f"## {profile.label}", "It reads no Delta tables. " + profile.remark, profile.no_reader])
     versions = [release.version or "stored source" for release in profile.releases]
     bases = ["", *(release.basis.value for release in profile.releases)]
     rows = [["feature", *versions], ["---"] * (len(versions) + 1), bases, *_rows(profile)]
@@ -137,7 +142,7 @@ def _section(profile: Profile, conditions: Sequence[Mapping[str, Any]]) -> str:
     sources |= dict.fromkeys(
         f"- Statistics: {release.statistics.source}" for release in profile.releases if release.statistics is not None
     )
-    facts.append(_conditions(conditions))
+    facts.append(_conditions(stated.get("conditions", ())))
     return "\n\n".join(filter(None, [*facts, "Sources:\n\n" + "\n".join(sources)]))
 
 

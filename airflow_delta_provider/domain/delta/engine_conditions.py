@@ -34,6 +34,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     Partitions,
     Place,
     Properties,
+    ProtocolVersions,
     Renamed,
     ShortDecimals,
     Traits,
@@ -59,6 +60,7 @@ Named = tuple[str, str]
 class TableTraits:
     """The traits of a table, or of a table after a change.
 
+    :param versions: the protocol's reader and writer version
     :param features: table features
     :param mode: mode of column mapping
     :param renamed: columns in data files whose physical names differ from their names, with their places
@@ -71,6 +73,7 @@ class TableTraits:
     :param earlier: traits before the change: it does not change values
     """
 
+    versions: tuple[int, int]
     features: frozenset[str]
     mode: str
     renamed: tuple[tuple[str, Place], ...]
@@ -121,6 +124,7 @@ def traits_of(
         return is_old and not is_partition(field.name)
 
     return TableTraits(
+        versions=(protocol.min_reader_version, protocol.min_writer_version),
         features=protocol.features,
         mode=mode.value,
         renamed=() if mode is MappingMode.NONE else tuple(_renamed(metadata, {lowered(each) for each in renamed})),
@@ -164,6 +168,8 @@ def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Pla
             continue
         left.discard(lowered(column.parts))
         yield str(column), Place.ANY
+        if len(column.parts) > 1:
+            yield str(column), Place.FIELD
         if len(column.parts) == 1 and column.parts[0] in before_partitions:
             yield str(column), Place.BEFORE_PARTITION
     yield from ((path_text(parts), Place.ANY) for parts in sorted(left))
@@ -204,6 +210,13 @@ def _(clause: Features, traits: TableTraits) -> Decision:
 
 
 @_by_metadata.register
+def _(clause: ProtocolVersions, traits: TableTraits) -> Decision:
+    if traits.versions != (clause.reader, clause.writer):
+        return _NO
+    return Decision(ClauseState.YES, f"the protocol has reader version {clause.reader} and writer version {clause.writer}")
+
+
+@_by_metadata.register
 def _(clause: Properties, traits: TableTraits) -> Decision:
     known, texts = dict(traits.configuration), []
     for name, wanted in clause.values:
@@ -226,7 +239,7 @@ def _(clause: Renamed, traits: TableTraits) -> Decision:
     found = [name for name, place in traits.renamed if place is clause.place]
     if not found:
         return _NO
-    where = "" if clause.place is Place.ANY else f" and stands {clause.place.value}"
+    where = f" and stands {clause.place.value}" if clause.place is Place.BEFORE_PARTITION else ""
     return Decision(ClauseState.YES, f"{_columns(found)} another name in data files{where if len(found) == 1 else ''}")
 
 

@@ -117,9 +117,13 @@ def assess(profile: Profile, version: str | None, demands: Demands) -> Assessmen
     if not demands.is_readable:
         unreadable = Reason(Access.READ, Support.UNKNOWN, "", "the protocol does not say which features it has")
         return Assessment(profile, version, Outcome.UNKNOWN, (unreadable,))
+    if profile.no_reader:
+        refused = Reason(Access.READ, Support.NO, "any Delta table", profile.no_reader)
+        return Assessment(profile, version, outcome_of([refused]), (refused,))
     reasons = tuple(_reasons(profile, version, demands))
-    if not reasons and profile.around(version) is None:
-        reasons = (Reason(Access.READ, Support.UNKNOWN, "", _NOT_AROUND),)
+    if profile.around(version) is None:
+        open_ones = set(Access if not profile.read_only else [Access.READ]) - {reason.access for reason in reasons}
+        reasons += tuple(Reason(access, Support.UNKNOWN, "", _NOT_AROUND) for access in sorted(open_ones))
     return Assessment(profile, version, outcome_of(reasons), reasons)
 
 

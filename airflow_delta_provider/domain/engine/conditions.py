@@ -60,6 +60,14 @@ class Features(Clause):
 
 
 @dataclass(frozen=True)
+class ProtocolVersions(Clause):
+    """The protocol has these versions."""
+
+    reader: int
+    writer: int
+
+
+@dataclass(frozen=True)
 class Properties(Clause):
     """Each property has one of the values, compared without case; None stands for a property that is not set."""
 
@@ -77,6 +85,8 @@ class Place(Enum):
     """The place of a column with another name in data files; the values as written in profiles."""
 
     ANY = "any"
+    FIELD = "field"
+    """It is a field of a struct."""
     BEFORE_PARTITION = "before a partition column"
     """It is a top-level column, and the next one in the schema is a partition column."""
 
@@ -353,6 +363,12 @@ def _properties(value: Any) -> Properties:
     return Properties(tuple((str(name), tuple(_wanted(wanted))) for name, wanted in value.items()))
 
 
+def _protocol(value: Any) -> ProtocolVersions:
+    if set(value) != {"reader", "writer"} or not all(type(each) is int for each in value.values()):
+        raise ValueError
+    return ProtocolVersions(**value)
+
+
 def _wanted(value: Any) -> Iterable[str | None]:
     for each in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(each, bool):
@@ -391,6 +407,7 @@ _RANGE = "it needs types, least and greatest, such as {types: timestamp, least: 
 #: How each key of ``if`` is read.
 _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "features": lambda value: Features(_strings(value)),
+    "protocol": _protocol,
     "properties": _properties,
     "mapping": lambda value: MappingModes(_strings(value)),
     "renamed": lambda value: Renamed(Place(value)),
@@ -416,6 +433,7 @@ CLAUSE_NAMES = tuple(_CLAUSES)
 #: The valid form of each, for messages.
 _FORMS: Mapping[str, str] = {
     "features": "it has to be a list of table features",
+    "protocol": "it needs both versions, such as {reader: 2, writer: 7}",
     "properties": "it has to map properties to their values; null stands for a property that is not set",
     "mapping": "it has to be none, name, id, or a list of them",
     "renamed": f"it has to be one of {', '.join(place.value for place in Place)}",

@@ -224,6 +224,7 @@ class Profile:
     :param read_only: whether it never writes Delta tables
     :param compares_metadata: place in its source that refuses tables whose metadata uses a feature that the protocol
         does not list; empty if it does not refuse them, or if that is unknown
+    :param no_reader: source that says that it reads no Delta tables; empty if it reads some
     :param remark: further information for users, a sentence
     :param aliases: other common names
     :param keeps_features: whether a release after the last record supports at least what that record supports
@@ -235,6 +236,7 @@ class Profile:
     read_only: bool = False
     versions: VersionScheme = VersionScheme.RELEASES
     compares_metadata: str = ""
+    no_reader: str = ""
     remark: str = ""
     aliases: tuple[str, ...] = ()
     keeps_features: bool = False
@@ -333,6 +335,9 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
     profiles: dict[str, Profile] = {}
     for each in wire:
         name = each["engine"]
+        if contained := each.get("contains"):
+            profiles[name] = _derived(profiles[contained], each)
+            continue
         releases: dict[str, Release] = {}
         for given in each["releases"]:
             fields = {key: value for key, value in given.items() if key != "comment"}
@@ -354,11 +359,31 @@ def read_own_profiles(wire: Iterable[Mapping[str, Any]]) -> dict[str, Profile]:
             read_only=each.get("read_only", False),
             versions=VersionScheme(each.get("versions", VersionScheme.RELEASES.value)),
             compares_metadata=each.get("compares_metadata", ""),
+            no_reader=each.get("no_reader", ""),
             remark=each.get("remark", ""),
             aliases=tuple(each.get("aliases", ())),
             keeps_features=each.get("keeps_features", False),
         )
     return profiles
+
+
+def _derived(contained: Profile, each: Mapping[str, Any]) -> Profile:
+    """Return the profile of a product whose releases contain an engine's releases of the same numbers."""
+    origin = f"derived from {contained.name} of the same number: {each['source']}"
+
+    def derive(release: Release) -> Release:
+        conditions = (replace(stated, source=f"{origin}; {stated.source}") for stated in release.conditions)
+        source = f"{origin}; {release.source}"
+        return replace(release, source=source, basis=Basis.DERIVED, conditions=tuple(conditions))
+
+    return replace(
+        contained,
+        name=each["engine"],
+        label=each.get("label", each["engine"]),
+        releases=tuple(map(derive, contained.releases)),
+        remark=each.get("remark", ""),
+        aliases=tuple(each.get("aliases", ())),
+    )
 
 
 _CONDITION_KEYS = ("since", "until", "outcome", "if", "effect", "remedy", "source", "date")

@@ -13,7 +13,7 @@ from airflow_delta_provider.domain.delta.features.registry import feature_meant_
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, PROFILES, Basis, Support, VersionScheme, engine_of
+from airflow_delta_provider.domain.engine.profile import BY_VERSION, PROFILES, Basis, Support, VersionScheme, engine_of, profile_named
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
@@ -42,7 +42,9 @@ def test_what_no_source_says_is_unknown(profile):
     for version in ("0.0.1", "999.0"):
         demands = demands_of(weakest_protocol(frozenset({"clustering"})))
         found = assess(profile, version, demands).outcome
-        if profile.versions is VersionScheme.RELEASES and profile.releases[-1].version and not profile.keeps_features:
+        if profile.no_reader:
+            assert found is Outcome.READ_LOCKED
+        elif profile.versions is VersionScheme.RELEASES and profile.releases[-1].version and not profile.keeps_features:
             assert found is Outcome.UNKNOWN
         else:
             assert found in (Outcome.UNKNOWN, Outcome.WRITE_LOCKED, Outcome.OK)
@@ -94,6 +96,10 @@ def test_what_no_source_says_is_unknown(profile):
         ("Fabric pipelines", "2024-01-01", ("deletionVectors",), Outcome.READ_LOCKED),
         ("Fabric pipelines", None, ("deletionVectors",), Outcome.WRITE_LOCKED),
         ("Fabric Eventstream", None, ("clustering",), Outcome.WRITE_LOCKED),
+        ("Starburst", "470-e.3", ("rowTracking", "domainMetadata"), Outcome.WRITE_LOCKED),
+        ("Starburst", "443-e", ("v2Checkpoint",), Outcome.READ_LOCKED),
+        ("Impala", None, (), Outcome.READ_LOCKED),
+        ("Presto", "0.283", ("deletionVectors",), Outcome.READ_LOCKED),
         ("Presto", "0.287", ("deletionVectors",), Outcome.READ_LOCKED),
         ("Presto", "0.298", ("v2Checkpoint",), Outcome.OK),
         ("StarRocks", "3.3.4", ("columnMapping",), Outcome.READ_LOCKED),
@@ -141,6 +147,16 @@ def test_delta_3_3_lists_type_widening_and_reads_changes_among_small_integers_on
     assert outcome("Delta Spark", "3.3.2", "typeWidening", changes=[small]) is Outcome.OK
     assert outcome("Delta Spark", "3.3.2", "typeWidening", changes=[small, large]) is Outcome.READ_LOCKED
     assert outcome("Delta Spark", "4.0.0", "typeWidening", changes=[small, large]) is Outcome.OK
+
+
+def test_a_product_that_contains_an_engine_has_its_facts_as_derived_ones():
+    own, contained = PROFILES["Starburst"], PROFILES["Trino"]
+    for release, base in zip(own.releases, contained.releases, strict=True):
+        assert (release.version, release.reads, release.writes) == (base.version, base.reads, base.writes)
+        assert release.basis is Basis.DERIVED
+        assert base.source in release.source
+        assert [each.clauses for each in release.conditions] == [each.clauses for each in base.conditions]
+    assert profile_named("starburst galaxy") is own
 
 
 def test_a_release_between_two_does_what_both_do():

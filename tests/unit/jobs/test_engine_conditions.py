@@ -317,6 +317,25 @@ def test_presto_returned_null_for_renamed_columns(tmp_path, engine, physical, ex
     assert [finding.code for finding in table.check(engine).findings] == expected
 
 
+@pytest.mark.parametrize("engine", ["Polars 0.20.0", "Polars 99.0", "DuckDB 0.9", "Trino 9999"])
+def test_a_release_of_which_nothing_is_known_is_undetermined_even_for_a_plain_table(tmp_path, engine):
+    report = Table(tmp_path / "t", field("id", "integer")).add().check(engine)
+    assert ([finding.code for finding in report.findings], report.verdict) == (["CP04"], Verdict.UNDETERMINED)
+
+
+def test_presto_has_no_type_for_timestamps_without_zone(tmp_path):
+    fields = [field("id", "integer"), field("t", "timestamp_ntz")]
+    table = Table(tmp_path / "t", *fields, features=["timestampNtz"]).add()
+    (finding,) = table.check("Presto 0.292").findings
+    assert "refuses tables with a column of type timestamp_ntz" in str(finding.evidence)
+
+
+def test_fields_of_structs_are_renamed_apart_from_columns(tmp_path):
+    struct = {"type": "struct", "fields": [field("x", "integer", "col-2")]}
+    table = Table(tmp_path / "t", field("s", struct, "s"), configuration=MAPPED, features=["columnMapping"]).add()
+    assert [finding.code for finding in table.check("Acme 1", **acme({"renamed": "field"})).findings] == ["CP03"]
+
+
 def test_doris_loses_rows_of_partitioned_tables_with_vectors_as_its_plugin_of_trino_does(tmp_path):
     fields = [field("id", "integer"), field("p", "string")]
     table = Table(tmp_path / "t", *fields, partitions=["p"], features=["deletionVectors"])
@@ -406,6 +425,9 @@ def test_short_decimals_are_partition_values_with_fewer_digits_than_the_scale(tm
         ({"types": ["array"]}, True),
         ({"types": ["string"]}, False),
         ({"renamed": "any"}, True),
+        ({"renamed": "field"}, False),
+        ({"protocol": {"reader": 3, "writer": 7}}, True),
+        ({"protocol": {"reader": 2, "writer": 7}}, False),
         ({"checkpoints": True}, False),
         ({"null_partition_values": True}, True),
     ],
@@ -526,6 +548,7 @@ def test_a_plan_that_adds_nothing_to_a_misread_is_not_refused(tmp_path):
             "if.values",
         ),
         ({"outcome": "misreads", "if": {"renamed": True}, "effect": "x"}, "if.renamed"),
+        ({"outcome": "misreads", "if": {"protocol": {"reader": 2}}, "effect": "x"}, "if.protocol"),
         (
             {"outcome": "misreads", "if": {"type_changes": ["a"]}, "effect": "x"},
             "if.type_changes",
