@@ -187,9 +187,14 @@ def demands_with(state: TableState, features: Iterable[str], widenings: Sequence
         named.append(TYPE_WIDENING.name)
     if any(widening.new == TIMESTAMP_NTZ for widening in changed):
         named.append(TIMESTAMP_NTZ_FEATURE.name)
+    enabled = {
+        feature.enabling_property: feature.enabled_values[0]
+        for feature in map(feature_named, named)
+        if feature.enabling_property is not None and not feature.is_enabled_by(state.metadata)
+    }
     after = demands_of(
         state.protocol.supporting(named),
-        state.metadata,
+        _configured(state.metadata, enabled),
         [TypeChange.of(widening.column, widening.new) for widening in changed],
         with_requirements(frozenset(named)),
     )
@@ -254,6 +259,10 @@ def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
     properties = {name: value for step in each for name, value in step.new_properties.items()}
     if any(isinstance(step, MapColumns) for step in each):
         properties[COLUMN_MAPPING_MODE] = MappingMode.NAME.value
+    return _configured(metadata, properties)
+
+
+def _configured(metadata: Metadata, properties: Mapping[str, str]) -> Metadata:
     if not properties:
         return metadata
     wire = metadata.to_json()

@@ -47,6 +47,7 @@ from airflow_delta_provider.domain.engine.conditions import (
 _NO, _YES = Decision(ClauseState.NO), Decision(ClauseState.YES)
 _NOT_READ = Decision(ClauseState.UNKNOWN, "the log's entries for files were not read")
 _VECTORS, _OWN_PROPERTIES = DELETION_VECTORS.name, "delta."
+_ENABLED_VECTORS = (str(DELETION_VECTORS.enabling_property).lower(), DELETION_VECTORS.enabled_values[0])
 
 #: Begin of the physical names that engines generate for columns of a table that has column mapping already.
 _GENERATED = "col-"
@@ -91,6 +92,11 @@ class TableTraits:
         if decided is not None:
             return decided
         return self.files.get(clause, _NOT_READ) if self.earlier is None else self.earlier.decide(clause)
+
+    @property
+    def writes_vectors(self) -> bool:
+        """Return True if writers may add deletion vectors."""
+        return _VECTORS in self.features and _ENABLED_VECTORS in self.configuration
 
     def with_files(self, decisions: Mapping[Clause, Decision], /) -> TableTraits:
         """Return the traits with decisions about files."""
@@ -305,7 +311,12 @@ def _(clause: OldTypes, traits: TableTraits) -> Decision | None:
 @_by_metadata.register(CheckpointVectors)
 def _(clause: Clause, traits: TableTraits) -> Decision | None:
     del clause
-    return None if _VECTORS in traits.features else _NO
+    if _VECTORS not in traits.features:
+        return _NO
+    earlier = traits.earlier
+    if traits.writes_vectors and isinstance(earlier, TableTraits) and not earlier.writes_vectors:
+        return Decision(ClauseState.YES, "the change lets writers add deletion vectors")
+    return None
 
 
 @_by_metadata.register

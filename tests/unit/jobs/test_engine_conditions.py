@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.changes.step import ColumnName
 from airflow_delta_provider.domain.changes.steps import AddColumns, NewColumn, RenameColumns, SetProperties
 from airflow_delta_provider.domain.engine.fleet import Fleet
 from airflow_delta_provider.domain.engine.profile import FleetError
-from airflow_delta_provider.domain.report.report import Verdict
+from airflow_delta_provider.domain.report.report import Severity, Verdict
 from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
@@ -88,10 +88,10 @@ class Table:
         self.version, self.actions = 1, [{"commitInfo": {"timestamp": 2}}]
         return self
 
-    def check(self, *engines, **fleet):
+    def check(self, *engines, with_features=(), **fleet):
         self.write(f"{self.version:020d}.json", *self.actions)
         known = {"must_stay_readable_by": list(engines), **fleet}
-        request = JobRequest((str(self.path),), CheckCompatibilityOptions(fleet=known))
+        request = JobRequest((str(self.path),), CheckCompatibilityOptions(features=tuple(with_features), fleet=known))
         (report,) = run(request, python_session()).tables
         return report
 
@@ -526,6 +526,31 @@ def test_a_plan_is_refused_if_it_turns_off_the_property_that_keeps_deleted_rows_
     assert (refusal.code, refusal.facts["engine"]) == ("CP03", "Acme 1")
     without = Table(tmp_path / "u", field("id", "integer"), configuration=on, features=features).add()
     assert refusals_of(without, kept, off) == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "expected"),
+    [
+        ("Presto 0.298", ["CP03"]),
+        ("Daft 0.7.26", ["CP01"]),
+        ("StarRocks 3.3.2", ["CP01"]),
+        ("StarRocks 4.0.1", []),
+        ("Trino 470", []),
+    ],
+)
+def test_vectors_that_a_change_lets_writers_add_count_before_any_file_has_one(tmp_path, engine, expected):
+    plain = Table(tmp_path / "t", field("id", "integer"), features=["timestampNtz"]).add()
+    found = plain.check(engine, with_features=["deletionVectors"]).findings
+    assert [finding.code for finding in found if finding.severity is Severity.ERROR] == expected
+
+
+def test_a_plan_is_refused_if_it_lets_writers_add_vectors_that_a_kept_engine_ignores(tmp_path):
+    table = Table(tmp_path / "t", field("id", "integer"), features=["deletionVectors"]).add()
+    on = SetProperties((("delta.enableDeletionVectors", "true"),))
+    kept = {**acme({"vectors": True}), "must_stay_readable_by": ["Acme 1"]}
+    (refusal,) = refusals_of(table, kept, on)
+    assert "the change lets writers add deletion vectors" in str(refusal.evidence)
+    assert refusals_of(table, kept, SetProperties((("delta.appendOnly", "true"),))) == ()
 
 
 def test_a_plan_that_adds_nothing_to_a_misread_is_not_refused(tmp_path):
