@@ -89,7 +89,7 @@ def _misreads() -> list[dict[str, Any]]:
         {
             "engine": read.engine,
             "date": days.get(read.engine, ""),
-            "table": read.situation,
+            "table": read.table,
             "statements": list(read.statements),
             "wrong": read.wrong,
         }

@@ -22,8 +22,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from airflow_delta_provider.domain.report.report import Severity
+from airflow_delta_provider.domain.request.check_options import AuditOptions
+from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.migrations.engine_reader import is_of_network
 from airflow_delta_provider.jobs.migrations.try_engines import run_bounded
+from airflow_delta_provider.jobs.run.runner import run
 from scripts.measure_engines import situations, tables
 from scripts.measure_engines.environments import environment
 from scripts.measure_engines.releases import RELEASES, Measured
@@ -42,7 +47,7 @@ def main(folder: Path, only: list[str]) -> None:
     """Measure and write the results."""
     folder.mkdir(parents=True, exist_ok=True)
     made, special = _tables(folder / "tables"), _situations(folder / "situations")
-    kept = {name: {key: table[key] for key in ("protocol", "metaData")} for name, table in made.items()}
+    unkept = "path", "expected", "columns", "rows", "types"
     for release in RELEASES:
         if only and release.name not in only and f"{release.name} {release.version}" not in only:
             continue
@@ -52,11 +57,11 @@ def main(folder: Path, only: list[str]) -> None:
         read = dict(_reads(release, special, folder))
         day = datetime.now(timezone.utc).date().isoformat()
         results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"engines": {}}
-        results.setdefault("tables", {}).update(kept)
-        results.setdefault("situations", {}).update(
-            (name, {key: value for key, value in table.items() if key not in ("path", "expected")})
-            for name, table in special.items()
-        )
+        for kind, tried in (("tables", made), ("situations", special)):
+            results.setdefault(kind, {}).update(
+                (name, {key: value for key, value in table.items() if key not in unkept})
+                for name, table in tried.items()
+            )
         results["engines"][key] = {"packages": release.packages, "date": day, "tables": found, "situations": read}
         RESULTS.write_text(f"{json.dumps(results, indent=1, sort_keys=True)}\n", encoding="utf-8")
         for kind in ("tables", "situations"):
@@ -215,7 +220,17 @@ def _tries(release: Measured, made: dict[str, dict[str, Any]], folder: Path) -> 
         mine[name] = {**table, "path": str(path)}
     for name, (lines, why) in _answers(release, mine, folder, "tables"):
         found = {line["way"]: line["found"] for line in lines}
-        yield name, _judged({way: found.get(way, {"not tried": why}) for way in _ways(release)}, made[name])
+        judged = _judged({way: found.get(way, {"not tried": why}) for way in _ways(release)}, made[name])
+        if judged.get("append") == "OK" and (broken := _broken(mine[name]["path"])):
+            judged["append"] = f"wrong: {broken}"
+        yield name, judged
+
+
+def _broken(path: str) -> str:
+    """Return the rules that a table violates after an append."""
+    (report,) = run(JobRequest((path,), AuditOptions(level="footers")), python_session()).tables
+    errors = (finding for finding in report.findings if finding.severity is Severity.ERROR)
+    return "; ".join(f"{finding.code} {finding.evidence}" for finding in errors)
 
 
 def _judged(found: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:

@@ -120,6 +120,14 @@ def _mapping() -> Iterator[tuple[str, Situation]]:
         properties=_MAPPED,
     )
     yield "mapping, nested, renamed", Situation(nested)
+    inner = _table(
+        "id INT, l ARRAY<STRUCT<x: INT, y: STRING>>",
+        "INSERT INTO {t} VALUES (1, ARRAY(NAMED_STRUCT('x', 1, 'y', 'a')))",
+        _MAP,
+        "ALTER TABLE {t} RENAME COLUMN l.element.x TO z",
+        "INSERT INTO {t} VALUES (2, ARRAY(NAMED_STRUCT('z', 2, 'y', 'b')))",
+    )
+    yield "mapping, upgraded, field in an array renamed", Situation(inner)
     arrays = "INSERT INTO {t} VALUES (1, ARRAY(7), MAP('k', 1)), (2, ARRAY(), MAP())"
     made = _table("id INT, l ARRAY<INT>, m MAP<STRING, INT>", arrays, properties=_MAPPED)
     yield "mapping, arrays and maps", Situation(made, (("id", "=", 1),))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
+
+from scripts.measure_engines.situations import entries_of
 
 _ROWS = "INSERT INTO delta.`{t}` VALUES (1, 'a'), (2, 'b')"
 
@@ -87,7 +88,7 @@ TABLES: dict[str, tuple[str, ...]] = {
 
 
 def make(spark: Any, folder: Path) -> dict[str, dict[str, Any]]:
-    """Make all tables below a folder; return what each demands, and the rows that it has.
+    """Make all tables below a folder; return the rows and the log's entries of each.
 
     :param spark: a session with Delta
     """
@@ -99,19 +100,5 @@ def make(spark: Any, folder: Path) -> dict[str, dict[str, Any]]:
             spark.sql(statement.replace("{t}", str(path)))
         frame = spark.read.format("delta").load(str(path))
         rows = sorted([row[0], str(row[1])] for row in frame.collect())
-        made[name] = {"path": str(path), "columns": frame.columns, "rows": rows, **_head(path)}
+        made[name] = {"path": str(path), "columns": frame.columns, "rows": rows, **entries_of(path)}
     return made
-
-
-def _head(path: Path) -> dict[str, Any]:
-    """Return protocol and metadata: the last that a commit has."""
-    found: dict[str, Any] = {}
-    for commit in sorted(path.joinpath("_delta_log").glob("*.json")):
-        if not commit.stem.isdigit():
-            continue
-        for line in commit.read_text(encoding="utf-8").splitlines():
-            action = json.loads(line)
-            found |= {key: action[key] for key in ("protocol", "metaData") if key in action}
-    metadata = found["metaData"]
-    kept = {key: metadata[key] for key in ("schemaString", "partitionColumns", "configuration")}
-    return {"protocol": found["protocol"], "metaData": kept}

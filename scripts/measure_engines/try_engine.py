@@ -267,6 +267,8 @@ def _query_rows(path: str, predicate: Any) -> Any:
         result = result.fetchall()
     elif hasattr(result, "read_all"):
         result = result.read_all()
+    if isinstance(result, list) and not result:  # no row, so no schema
+        return []
     table = pa.Table.from_batches(result) if isinstance(result, list) else pa.table(result)
     return table.to_pylist()
 

@@ -23,6 +23,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     Clause,
     ClauseState,
     Decision,
+    DroppedColumns,
     Features,
     InexactDecimals,
     MappingModes,
@@ -64,8 +65,9 @@ class TableTraits:
     :param versions: the protocol's reader and writer version
     :param features: table features
     :param mode: mode of column mapping
-    :param renamed: columns in data files whose physical names differ from their names, with their places
+    :param renamed: columns whose physical names differ from their names, with their places
     :param unrenamed: top-level columns that have names from before the column mapping in data files
+    :param has_dropped: whether columns with ids were dropped
     :param partitions: partition columns
     :param columns: all other columns and fields
     :param changes: type changes; the column is empty for planned ones
@@ -79,6 +81,7 @@ class TableTraits:
     mode: str
     renamed: tuple[tuple[str, Place], ...]
     unrenamed: tuple[str, ...]
+    has_dropped: bool
     partitions: tuple[Named, ...]
     columns: tuple[Named, ...]
     changes: tuple[tuple[str, str, str], ...]
@@ -135,6 +138,8 @@ def traits_of(
         mode=mode.value,
         renamed=() if mode is MappingMode.NONE else tuple(_renamed(metadata, {lowered(each) for each in renamed})),
         unrenamed=tuple(each.name for each in fields if keeps_name(each)),
+        has_dropped=mode is not MappingMode.NONE
+        and (metadata.properties.max_column_id or 0) > sum(each.kinds[-1] == "field" for each in every),
         partitions=tuple((each.name, family_of(each.data_type)) for each in fields if is_partition(each.name)),
         columns=tuple(
             (str(column), family_of(column.data_type)) for column in every if not is_partition(column.parts[0])
@@ -166,16 +171,23 @@ def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Pla
     before_partitions = {one.name for one, other in neighbors if other.name.lower() in of_partitions}
     left = set(planned)
     for column in all_columns(metadata.schema):
-        if column.kinds[-1] != "field" or column.parts[0].lower() in of_partitions:
+        if column.kinds[-1] != "field":
             left.discard(lowered(column.parts))
             continue
         own = physical_name(column.field, mode)
-        if own == column.parts[-1] and lowered(column.parts) not in planned:
-            continue
+        is_renamed = own != column.parts[-1] or lowered(column.parts) in planned
         left.discard(lowered(column.parts))
+        if column.parts[0].lower() in of_partitions:
+            if is_renamed:
+                yield str(column), Place.PARTITION
+            continue
+        if not is_renamed:
+            continue
         yield str(column), Place.ANY
         if len(column.parts) > 1:
             yield str(column), Place.FIELD
+        if set(column.kinds) != {"field"}:
+            yield str(column), Place.ELEMENT_FIELD
         if len(column.parts) == 1 and column.parts[0] in before_partitions:
             yield str(column), Place.BEFORE_PARTITION
     yield from ((path_text(parts), Place.ANY) for parts in sorted(left))
@@ -265,6 +277,12 @@ def _(clause: OwnNames, traits: TableTraits) -> Decision:
     return Decision(
         ClauseState.YES, f"column {traits.unrenamed[0]} has a name from before column mapping in data files"
     )
+
+
+@_by_metadata.register
+def _(clause: DroppedColumns, traits: TableTraits) -> Decision:
+    del clause
+    return Decision(ClauseState.YES, "columns were dropped, which files may still have") if traits.has_dropped else _NO
 
 
 @_by_metadata.register

@@ -87,13 +87,17 @@ class Place(Enum):
     ANY = "any"
     FIELD = "field"
     """It is a field of a struct."""
+    ELEMENT_FIELD = "field in an array or map"
+    """It is a field of a struct that is in an array or map."""
+    PARTITION = "partition column"
+    """It is a partition column. No other place is."""
     BEFORE_PARTITION = "before a partition column"
     """It is a top-level column, and the next one in the schema is a partition column."""
 
 
 @dataclass(frozen=True)
 class Renamed(Clause):
-    """A column that is no partition column has, at this place, another physical name than its name."""
+    """A column at this place has another physical name than its name."""
 
     place: Place = Place.ANY
 
@@ -101,6 +105,11 @@ class Renamed(Clause):
 @dataclass(frozen=True)
 class OwnNames(Clause):
     """With column mapping, some top-level column has a physical name from before the mapping (no ``col-…``)."""
+
+
+@dataclass(frozen=True)
+class DroppedColumns(Clause):
+    """With column mapping, more ids were assigned than columns have: some were dropped, and files may have them."""
 
 
 @dataclass(frozen=True)
@@ -412,6 +421,7 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "mapping": lambda value: MappingModes(_strings(value)),
     "renamed": lambda value: Renamed(Place(value)),
     "own_names": _flagged(OwnNames),
+    "dropped_columns": _flagged(DroppedColumns),
     "partitions": lambda value: Partitions() if value is True else Partitions(_strings(value)),
     "types": lambda value: Types(_strings(value)),
     "type_changes": lambda value: TypeChanges(_changes(value)),
@@ -438,6 +448,7 @@ _FORMS: Mapping[str, str] = {
     "mapping": "it has to be none, name, id, or a list of them",
     "renamed": f"it has to be one of {', '.join(place.value for place in Place)}",
     "own_names": "it has to be true",
+    "dropped_columns": "it has to be true",
     "partitions": "it has to be true, or a list of types",
     "types": "it has to be a list of types",
     "old_types": "it has to be a list of changes such as 'float to double'",

@@ -21,11 +21,11 @@ def test_of_a_feature_that_nobody_knows_every_engine_with_a_list_is_locked_out()
 
 def test_an_engine_that_writes_a_feature_while_it_is_unused_is_not_locked_out_by_it():
     assert list(known_lockouts(Access.WRITE, ["appendOnly", "invariants"])) == [
-        "DuckDB before 1.4",
+        "DuckDB before 1.4.0",
         "Delta Kernel before 4.0",
         "Delta Standalone (Flink's connector up to 3.2)",
     ]
-    assert "DuckDB before 1.5" in known_lockouts(Access.WRITE, ["invariants", "columnMapping"])
+    assert "DuckDB before 1.5.5" in known_lockouts(Access.WRITE, ["invariants", "columnMapping"])
 
 
 def test_engines_that_only_read_are_locked_out_of_reading_only():

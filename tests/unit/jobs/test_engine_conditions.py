@@ -323,6 +323,21 @@ def test_a_release_of_which_nothing_is_known_is_undetermined_even_for_a_plain_ta
     assert ([finding.code for finding in report.findings], report.verdict) == (["CP04"], Verdict.UNDETERMINED)
 
 
+def test_a_partition_column_with_another_name_in_files_is_no_other_place(tmp_path):
+    fields = [field("id", "integer", "id"), field("p", "string", "col-2")]
+    table = Table(tmp_path / "t", *fields, partitions=["p"], configuration=MAPPED, features=["columnMapping"]).add()
+    assert [f.code for f in table.check("Acme 1", **acme({"renamed": "partition column"})).findings] == ["CP03"]
+    assert table.check("Acme 1", **acme({"renamed": "any"})).findings == ()
+
+
+@pytest.mark.parametrize(("highest", "expected"), [("3", ["CP04"]), ("2", []), (None, [])])
+def test_dropped_columns_leave_ids_that_no_column_has(tmp_path, highest, expected):
+    configuration = MAPPED if highest is None else {**MAPPED, "delta.columnMapping.maxColumnId": highest}
+    fields = [field("id", "integer", "col-1"), field("v", "integer", "col-2")]
+    table = Table(tmp_path / "t", *fields, configuration=configuration, features=["columnMapping"]).add()
+    assert [finding.code for finding in table.check("Daft 0.7.26").findings] == expected
+
+
 def test_presto_has_no_type_for_timestamps_without_zone(tmp_path):
     fields = [field("id", "integer"), field("t", "timestamp_ntz")]
     table = Table(tmp_path / "t", *fields, features=["timestampNtz"]).add()
@@ -334,6 +349,10 @@ def test_fields_of_structs_are_renamed_apart_from_columns(tmp_path):
     struct = {"type": "struct", "fields": [field("x", "integer", "col-2")]}
     table = Table(tmp_path / "t", field("s", struct, "s"), configuration=MAPPED, features=["columnMapping"]).add()
     assert [finding.code for finding in table.check("Acme 1", **acme({"renamed": "field"})).findings] == ["CP03"]
+    assert table.check("Acme 1", **acme({"renamed": "field in an array or map"})).findings == ()
+    array = {"type": "array", "elementType": struct, "containsNull": True}
+    table = Table(tmp_path / "l", field("l", array, "l"), configuration=MAPPED, features=["columnMapping"]).add()
+    assert [f.code for f in table.check("Acme 1", **acme({"renamed": "field in an array or map"})).findings] == ["CP03"]
 
 
 def test_doris_loses_rows_of_partitioned_tables_with_vectors_as_its_plugin_of_trino_does(tmp_path):
@@ -426,6 +445,7 @@ def test_short_decimals_are_partition_values_with_fewer_digits_than_the_scale(tm
         ({"types": ["string"]}, False),
         ({"renamed": "any"}, True),
         ({"renamed": "field"}, False),
+        ({"renamed": "partition column"}, False),
         ({"protocol": {"reader": 3, "writer": 7}}, True),
         ({"protocol": {"reader": 2, "writer": 7}}, False),
         ({"checkpoints": True}, False),
