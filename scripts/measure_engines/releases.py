@@ -37,8 +37,9 @@ def _duckdb(version: str) -> Measured:
     return Measured("DuckDB", version, "duckdb", packages)
 
 
-def _daft(version: str) -> Measured:
-    return Measured("Daft", version, "daft", (f"daft=={version}", "deltalake==1.6.3", "pyarrow", "pyiceberg"))
+def _daft(version: str, deltalake: str = "1.6.3") -> Measured:
+    packages = (f"daft=={version}", f"deltalake=={deltalake}", "pyarrow", "pyiceberg")
+    return Measured("Daft", version, "daft", packages)
 
 
 def _spark(delta: str, spark: str, artifact: str) -> Measured:
@@ -74,6 +75,7 @@ RELEASES = (
     _polars("2.1.0", "1.6.3"),
     *map(_duckdb, ("1.2.0", "1.2.1", "1.2.2", "1.3.0", "1.3.1", "1.3.2")),
     *map(_duckdb, ("1.4.0", "1.4.1", "1.4.2", "1.4.3", "1.4.4", "1.5.0", "1.5.5")),
+    _daft("0.6.0", "1.2.1"),
     _daft("0.7.26"),
     _spark("3.2.1", "3.5.9", "delta-spark_2.12"),
     _spark("3.3.2", "3.5.9", "delta-spark_2.12"),
@@ -83,6 +85,8 @@ RELEASES = (
     _spark("4.3.1", "4.1.4", "delta-spark_4.1_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
     *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
+    _clickhouse("25.5", "3.6.0"),
+    _clickhouse("25.8", "4.0.0"),
     _clickhouse("26.9", "4.4.0"),
     *map(_sail, ("0.5.0", "0.6.0", "0.6.6", "0.7.2")),
     *map(_trino, ("470", "476")),
