@@ -38,7 +38,7 @@ def _duckdb(version: str) -> Measured:
 
 
 def _daft(version: str, deltalake: str = "1.6.3") -> Measured:
-    packages = (f"daft=={version}", f"deltalake=={deltalake}", "pyarrow", "pyiceberg")
+    packages = (f"daft=={version}", f"deltalake=={deltalake}", "pyarrow", "pyiceberg", "packaging")
     return Measured("Daft", version, "daft", packages)
 
 
@@ -85,7 +85,6 @@ RELEASES = (
     _spark("4.3.1", "4.1.4", "delta-spark_4.1_2.13"),
     _spark("4.4.0", "4.2.0", "delta-spark_4.2_2.13"),
     *map(_kernel, ("3.2.1", "3.3.2", "4.0.1", "4.2.0", "4.3.1", "4.4.0")),
-    _clickhouse("25.5", "3.6.0"),
     _clickhouse("25.8", "4.0.0"),
     _clickhouse("26.9", "4.4.0"),
     *map(_sail, ("0.5.0", "0.6.0", "0.6.6", "0.7.2")),

@@ -11,6 +11,7 @@ from typing import Any
 from airflow_delta_provider.domain.changes.steps import SetProperties, Step
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
+from airflow_delta_provider.domain.delta.engine_conditions import FutureVectors
 from airflow_delta_provider.domain.delta.feature_traces import REMOVALS
 from airflow_delta_provider.domain.delta.features.columns import USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
@@ -188,8 +189,9 @@ def check_upgrade(plan: Plan, *, allowed: bool) -> Iterator[Finding]:
 def _lockouts(plan: Plan) -> Iterator[str]:
     """Yield sentences that name the engines that misread the table after a protocol change, and those locked out."""
     before, after = plan.protocol_before, plan.protocol_after
-    already = set(known_misreaders(demands_of(before)))
-    if misreading := [engine for engine in known_misreaders(demands_of(after)) if engine not in already]:
+    now, then = (replace(demands_of(each), traits=FutureVectors(each.features)) for each in (before, after))
+    already = set(known_misreaders(now))
+    if misreading := [engine for engine in known_misreaders(then) if engine not in already]:
         yield f"Engines that are known to misread the table then, without an error: {', '.join(misreading)}."
     yield requests.PROTOCOL_UPGRADE.effect
     reading = _newly(Access.READ, reader_features(before), reader_features(after))

@@ -110,6 +110,27 @@ class TableTraits:
         return replace(self, earlier=earlier)
 
 
+@dataclass(frozen=True)
+class FutureVectors:
+    """The traits of any table whose protocol has these features, once it has deletion vectors if it may."""
+
+    features: frozenset[str]
+
+    def decide(self, clause: Clause, /) -> Decision:
+        """Return that the clause on vectors holds, and no other one."""
+        return _YES if isinstance(clause, Vectors) and _VECTORS in self.features else _NO
+
+    def with_files(self, decisions: Mapping[Clause, Decision], /) -> FutureVectors:
+        """Return the same traits: they are about no files."""
+        del decisions
+        return self
+
+    def following(self, earlier: Traits, /) -> FutureVectors:
+        """Return the same traits: they are about no table."""
+        del earlier
+        return self
+
+
 def traits_of(
     protocol: Protocol, metadata: Metadata, planned: Iterable[TypeChange] = (), renamed: Iterable[Parts] = ()
 ) -> TableTraits:
@@ -231,7 +252,9 @@ def _(clause: Features, traits: TableTraits) -> Decision:
 def _(clause: ProtocolVersions, traits: TableTraits) -> Decision:
     if traits.versions != (clause.reader, clause.writer):
         return _NO
-    return Decision(ClauseState.YES, f"the protocol has reader version {clause.reader} and writer version {clause.writer}")
+    return Decision(
+        ClauseState.YES, f"the protocol has reader version {clause.reader} and writer version {clause.writer}"
+    )
 
 
 @_by_metadata.register

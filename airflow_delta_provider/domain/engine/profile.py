@@ -5,7 +5,8 @@ Anything without a source is unknown. Features are named as in ``readerFeatures`
 
 The profiles of known engines are in ``profiles.json``, in the form that a fleet file has. A release with ``adds_to``
 lists what it adds to the features of an earlier release, of this engine or of a named one; ``without`` lists features
-that it no longer has. ``crates`` are library versions in an engine's signature. ``comment`` is for readers of the file.
+that it no longer has. ``crates`` are library versions in an engine's signature. ``contains`` names the engine whose
+releases a product contains. ``comment`` is for readers of the file.
 """
 
 from __future__ import annotations
@@ -249,6 +250,8 @@ class Profile:
     def around(self, version: str | None) -> tuple[Release, ...] | None:
         """Return the records that cover a version: it behaves as they agree. None if nothing is known about it.
 
+        A version without a patch release, such as ``1.5``, stands for all records within it.
+
         :param version: the version; None if unknown: a service as of today, or any release
         """
         if version is None:
@@ -262,6 +265,9 @@ class Profile:
         after = [release for at, release in dated if at > number]
         if self.versions is VersionScheme.DAYS or not all(at for at, _ in dated):
             return tuple(before[-1:]) or None
+        if number and (within := [release for at, release in dated if at[: len(number)] == number]):
+            starts = not any(version_of(within[0].version)[len(number) :])
+            return (*(() if starts else before[-1:]), *within)
         if not number or not before:
             return None
         if not after and _longer(number, dated[-1][0]):

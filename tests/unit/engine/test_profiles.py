@@ -13,7 +13,15 @@ from airflow_delta_provider.domain.delta.features.registry import feature_meant_
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
 from airflow_delta_provider.domain.delta.table_features import demands_of
 from airflow_delta_provider.domain.engine.access import Access, Outcome, assess
-from airflow_delta_provider.domain.engine.profile import BY_VERSION, PROFILES, Basis, Support, VersionScheme, engine_of, profile_named
+from airflow_delta_provider.domain.engine.profile import (
+    BY_VERSION,
+    PROFILES,
+    Basis,
+    Support,
+    VersionScheme,
+    engine_of,
+    profile_named,
+)
 from airflow_delta_provider.domain.engine.spark_library import version_of
 
 every_profile = pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
@@ -163,6 +171,25 @@ def test_a_release_between_two_does_what_both_do():
     assert outcome("delta-kernel-rs", "0.22.0", "allowColumnDefaults") is Outcome.UNKNOWN
     assert outcome("delta-kernel-rs", "0.22.0", "clustering", "domainMetadata") is Outcome.OK
     assert outcome("delta-kernel-rs", "0.22.0", "checkConstraints") is Outcome.WRITE_LOCKED
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "expected"),
+    [
+        ("DuckDB", "1.3", ("1.3.0", "1.3.1", "1.3.2")),
+        ("DuckDB", "1.3.2", ("1.3.2",)),
+        ("Delta Spark", "4.0", ("4.0.0", "4.0.1")),
+        ("Delta Spark", "4.4", ("4.4.0",)),
+        ("Delta Spark", "4.4.0.1", ("4.4.0",)),
+        ("delta-rs", "1.4", ("1.4",)),
+        ("delta-rs", "1.1", ("1.0", "1.2")),
+        ("delta-kernel-rs", "0.17", ("0.12.1", "0.17.1")),
+        ("DuckDB", "1.6", None),
+    ],
+)
+def test_a_version_without_its_patch_release_stands_for_all_records_within_it(name, version, expected):
+    around = PROFILES[name].around(version)
+    assert (around and tuple(release.version for release in around)) == expected
 
 
 def test_writer_version_5_demands_column_mapping_of_writers_at_any_reader_version():
