@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from airflow_delta_provider.domain.audit.past import FOREIGN_FILES, find_version_range
@@ -102,7 +101,7 @@ def survey_footers(
     found, columns = FooterSurvey(), TableColumns(state.metadata)
     by_path = {file.path: file for file in state.live_files}
     missing = [file for path, file in by_path.items() if path not in read]
-    read.update(zip((file.path for file in missing), data.map(partial(_footer, data), missing)))
+    read.update((file.path, _footer(data, file, tail)) for file, tail in data.read_each(data.tail, missing))
     for path in by_path:
         found.take(path, read[path], columns)
     return found
@@ -129,9 +128,9 @@ def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableSt
     return ""
 
 
-def _footer(data: DeltaFiles, file: LiveFile) -> Footer | FooterError:
+def _footer(data: DeltaFiles, file: LiveFile, tail: bytes | Exception) -> Footer | FooterError:
     try:
-        return data.footer(file)
+        return data.footer(file, tail)
     except MissingFileError:
         return FooterError("there is no such file")
     except UnreadFileError as error:

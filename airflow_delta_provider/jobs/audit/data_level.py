@@ -302,7 +302,7 @@ def check_vectors(
     :raises OutOfTimeError: if no time is left
     """
     deleting = [file for file in files if file.deletion_vector is not None]
-    for file, problem in zip(deleting, budget.each(data.map(lambda file: _problem(data, file, rows_of), deleting))):
+    for file, problem in budget.each(data.read_each(lambda file: _problem(data, file, rows_of), deleting)):
         if isinstance(problem, UnreadFileError):
             yield unread(file.path, problem, vector=True)
         elif problem is not None:

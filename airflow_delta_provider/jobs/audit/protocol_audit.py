@@ -139,6 +139,8 @@ class ProtocolAudit:
             findings = self._with_misreads(memory.findings, memory.state)
             return self._report(findings, memory, replace(memory, findings=tuple(findings)), last, history=known)
         try:
+            if self._level.reads:
+                self._log.keep_commits(names, last)
             with self._timings.phase("commits"):
                 run, audit = self._audit_commits(memory, names, last)
             for finding in self._unread:

@@ -46,6 +46,8 @@ from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 #: Number of commits to read at once if the number needed is unknown.
 _AT_ONCE = 100
 _SIDECARS = "_sidecars"
+#: Bytes of files of the log that are kept to be read again.
+_MOST_KEPT = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,19 @@ class TableLog:
         """Where the table is, a URI."""
         self._directory = f"{location.rstrip('/')}/_delta_log"
         self._checkpoints = checkpoints
+        self._kept: dict[str, bytes | None] = {}
+        self._room = _MOST_KEPT
+
+    def keep_commits(self, names: Iterable[str], version: int) -> None:
+        """Keep the commits from the last checkpoint to ``version`` once they are read, unless they are too large.
+
+        They are then requested once from a store. Local files are cheap to read again, and are not kept.
+
+        :param names: names of the files in the log
+        """
+        if not self._storage.is_local(self._directory):
+            with suppress(BrokenLogError):  # a gap, which others report
+                self._kept = dict.fromkeys(select_segment(names, version).commits)
 
     def read_state(self, *, with_files: bool = False, version: int | None = None) -> TableState:
         """Replay the log up to ``version``, by default the newest.
@@ -143,7 +158,8 @@ class TableLog:
 
         :raises MissingFileError: if there is no such file
         """
-        return self._storage.read(f"{self._directory}/{name}")
+        kept = self._kept.get(name)
+        return self._keep(name, self._storage.read(f"{self._directory}/{name}")) if kept is None else kept
 
     def written_at(self, name: str) -> datetime:
         """Return the storage's time of the last write to a file of the log, in UTC.
@@ -157,7 +173,17 @@ class TableLog:
 
         :raises MissingFileError: if a file is missing
         """
-        return self._storage.read_ahead([f"{self._directory}/{name}" for name in names])
+        names = list(names)
+        kept = {name: content for name in names if (content := self._kept.get(name)) is not None}
+        read = self._storage.read_ahead([f"{self._directory}/{name}" for name in names if name not in kept])
+        return (kept[name] if name in kept else self._keep(name, next(read)) for name in names) if self._kept else read
+
+    def _keep(self, name: str, content: bytes) -> bytes:
+        """Return the content of a file, and keep it if the file is to be kept and fits."""
+        if name in self._kept and self._kept[name] is None and len(content) <= self._room:
+            self._kept[name] = content
+            self._room -= len(content)
+        return content
 
     def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
         """Return a replay of a segment, with the files.

@@ -123,13 +123,13 @@ def _differences(data: DeltaFiles, files: list[LiveFile], state: TableState) -> 
     """Return for each file how its schema differs from the table's; None if its footer cannot be read."""
     differences = FileDifferences(state.metadata)
 
-    def compare(file: LiveFile) -> FileDifference | None:
+    def compare(file: LiveFile, tail: bytes | Exception) -> FileDifference | None:
         try:
-            return differences.of(data.footer(file).schema)
+            return differences.of(data.footer(file, tail).schema)
         except (MissingFileError, FooterError, UnreadFileError):
             return None
 
-    return data.map(compare, files)
+    return (compare(file, tail) for file, tail in data.read_each(data.tail, files))
 
 
 def _deletes(file: LiveFile) -> bool:

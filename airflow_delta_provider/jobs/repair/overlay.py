@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
 
 
 class Overlay(Storage):
@@ -37,6 +37,9 @@ class Overlay(Storage):
         if any(path in self._added or path in self._hidden for path in paths):
             return map(self.read, paths)
         return self._storage.read_ahead(paths)
+
+    def read_each(self, location: str, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+        return self._storage.read_each(location, read, items)
 
     def size(self, path: str) -> int:
         content = self._content(path)

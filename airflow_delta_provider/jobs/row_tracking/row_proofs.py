@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
 from typing import Any, Protocol
 
 from airflow_delta_provider.domain.checks.data_files.files import (
@@ -106,36 +105,32 @@ def survey_with_statistics(
     :param statistics: compares statistics; None to skip this check
     :param rows_follow: True to keep the columns that only rows decide
     """
-    result, left = FooterSurvey(), iter(files)
-    while batch := list(islice(left, _AT_ONCE)):
-        read = data.map(lambda pair: _read(data, *pair, column, schemas, statistics), batch)
-        for (file, _), (found, wrong) in zip(batch, read):
-            if budget is not None and budget.is_spent:
-                result.is_complete = False
-                return result
-            result.findings += wrong
-            if found is None:
-                continue
-            ids, compared = found
-            result.ids[file.path] = ids
-            result.statistics.add(compared)
-            wrong_rows = file.num_records is not None and file.num_records != ids.rows
-            if compared.corrected or wrong_rows:
-                result.statistics.repairs.add(file, ids.rows, compared.corrected)
-            result.undecided += compared.undecided if rows_follow else ()
-            result.findings += compared.findings
-            if file.num_records is not None and wrong_rows:
-                result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
+    result = FooterSurvey()
+    for (file, logged), tail in data.read_each(lambda pair: data.tail(pair[0]), files):
+        found, wrong = _read(data, file, tail, logged, column, schemas, statistics)
+        if budget is not None and budget.is_spent:
+            result.is_complete = False
+            return result
+        result.findings += wrong
+        if found is None:
+            continue
+        ids, compared = found
+        result.ids[file.path] = ids
+        result.statistics.add(compared)
+        wrong_rows = file.num_records is not None and file.num_records != ids.rows
+        if compared.corrected or wrong_rows:
+            result.statistics.repairs.add(file, ids.rows, compared.corrected)
+        result.undecided += compared.undecided if rows_follow else ()
+        result.findings += compared.findings
+        if file.num_records is not None and wrong_rows:
+            result.findings.append(wrong_row_count(file.path, ids.rows, file.num_records))
     return result
-
-
-#: Number of files whose statistics are in memory at once.
-_AT_ONCE = 1000
 
 
 def _read(
     data: DeltaFiles,
     file: LiveFile,
+    tail: bytes | Exception,
     logged_statistics: object,
     column: str | None,
     schemas: FileSchemas | None,
@@ -143,7 +138,7 @@ def _read(
 ) -> tuple[tuple[FileIds, StatisticsComparison] | None, list[Finding]]:
     wrong: list[Finding] = []
     try:
-        footer = data.footer(file)
+        footer = data.footer(file, tail)
         if schemas is not None:
             wrong += schemas.check(footer.schema, file.path)
         compared = StatisticsComparison() if statistics is None else statistics.check(footer, file, logged_statistics)

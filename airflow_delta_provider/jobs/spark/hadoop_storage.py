@@ -24,8 +24,8 @@ from pyspark.sql import SparkSession
 from airflow_delta_provider.domain.table_name import is_relative
 from airflow_delta_provider.jobs.spark.engine_errors import understand
 from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, spellings
-from airflow_delta_provider.jobs.storage.remote_storage import persistent
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.remote_storage import ReadAhead, persistent
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
 
 #: More bytes than any stream has.
 _ENDLESS = (1 << 63) - 1
@@ -83,8 +83,8 @@ class JvmStreams:
                 os.remove(path)
 
 
-#: Number of concurrent copies.
-_THREADS = 64
+#: Number of concurrent copies, and of concurrent reads of ranges.
+_THREADS, _CALLS = 64, 32
 #: Number of files in the first call and at most in any other, maximum growth from call to call, and maximum bytes.
 _FIRST, _MOST, _GROWTH, _BYTES = 16, 1024, 4, 1 << 26
 
@@ -205,6 +205,7 @@ class HadoopStorage(Storage):
         self._streams = JvmStreams(spark)
         self._listed: dict[str, Any] = {}
         self._listing = threading.Lock()
+        self._calls = ReadAhead(most_threads=_CALLS)
         self._path = self._jvm.org.apache.hadoop.fs.Path  # looked up once: each part of the name is a call
 
     @_asked
@@ -265,6 +266,9 @@ class HadoopStorage(Storage):
         with self._listing:
             listing = self._listed.get(paths[0].rpartition("/")[0])
         return self._copies.contents(file_system, paths, self._statuses(0) if listing is None else listing)
+
+    def read_each(self, location: str, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+        return super().read_each(location, read, items) if self.is_local(location) else self._calls.each(read, items)
 
     @cached_property
     def _copies(self) -> FileCopies:

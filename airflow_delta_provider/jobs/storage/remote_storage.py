@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import ParamSpec, TypeVar
+from itertools import islice
+from typing import ParamSpec
 from urllib.parse import quote
 
 from airflow_delta_provider.jobs.storage.errors import StorageError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 
@@ -74,9 +75,6 @@ def encoded(uri: str) -> str:
 P = ParamSpec("P")
 
 
-T = TypeVar("T")
-
-
 #: Seconds before each further try.
 WAITS = (0.2, 1.0)
 
@@ -119,74 +117,89 @@ _AHEAD, _BYTES = 96, 1 << 26
 
 
 class ReadAhead:
-    """Reads files ahead of the consumer.
+    """Reads files ahead of the consumer, in threads that all callers share.
 
     The sizes of unread files are unknown, so the limit in bytes is estimated from the files read before.
 
-    :param read: reads one file; may be called from several threads
+    :param ahead: number of files read ahead of the current one
+    :param most_threads: number of concurrent reads
     """
 
-    def __init__(self, read: Callable[[str], bytes], ahead: int = _AHEAD, most_bytes: int = _BYTES) -> None:
-        self._read = read
+    def __init__(self, ahead: int = _AHEAD, most_bytes: int = _BYTES, most_threads: int = _THREADS) -> None:
         self._ahead = ahead
         self._most_bytes = most_bytes
+        self._most_threads = most_threads
 
-    def contents(self, paths: Sequence[str]) -> Iterator[bytes]:
+    def contents(self, read: Callable[[S], T], paths: Sequence[S]) -> Iterator[T]:
         """Yield the contents of files, in order; a few files are read one by one.
 
+        :param read: reads one file; it is called from several threads, and must not read ahead itself
         :raises MissingFileError: if a file is missing
         """
         if len(paths) <= _FEW:
-            return map(self._read, paths)
-        return (result.result() for result in self.results(paths))
+            return map(read, paths)
+        return (content for _, content in self.each(read, paths))
 
-    def present(self, paths: Iterable[str]) -> Iterator[bytes | None]:
+    def present(self, read: Callable[[S], T], paths: Iterable[S]) -> Iterator[T | None]:
         """Yield the contents of files, in order, and None for a missing file."""
-        for result in self.results(paths):
+        for _, result in self._results(read, paths):
             try:
                 yield result.result()
             except MissingFileError:
                 yield None
 
-    def results(self, paths: Iterable[str]) -> Iterator[Future[bytes]]:
-        """Yield each file's content or read error, in order."""
-        rest = iter(paths)
-        reading: deque[Future[bytes]] = deque()
+    def each(self, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+        """Call a function for each item, and yield items with results, in order."""
+        return ((item, result.result()) for item, result in self._results(read, items))
+
+    def _results(self, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, Future[T]]]:
+        """Yield each item with its result or error, in order."""
+        rest = iter(items)
+        reading: deque[tuple[S, Future[T]]] = deque()
         count = total = expected = 0
         try:
             while True:
                 room = min(self._ahead, max(1, self._most_bytes // expected)) if expected else self._ahead
-                while len(reading) < room and (path := next(rest, None)) is not None:
-                    reading.append(self._pool.submit(self._read, path))
+                more = islice(rest, max(room - len(reading), 0))
+                reading.extend((item, self._pool.submit(read, item)) for item in more)
                 if not reading:
                     return
-                first = reading.popleft()
+                item, first = reading.popleft()
                 wait((first,))
                 if first.exception() is None:
-                    size = len(first.result())
+                    content = first.result()
+                    size = len(content) if isinstance(content, bytes) else 0
                     count, total = count + 1, total + size
                     expected = max(size, total // count)
-                yield first
+                yield item, first
         finally:
-            for unread in reading:
+            for _, unread in reading:
                 unread.cancel()
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(_THREADS, thread_name_prefix="read-ahead")
+        return ThreadPoolExecutor(self._most_threads, thread_name_prefix="read-ahead")
 
 
 class RemoteStorage(Storage, ABC):
     """A storage with high latency, so that many files are read at once. It has no links."""
 
     def __init__(self) -> None:
-        self._ahead = ReadAhead(self.read)
+        self._ahead, self._each = ReadAhead(), ReadAhead()
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
-        return self._ahead.contents(paths)
+        return self._ahead.contents(self.read, paths)
 
     def read_present(self, paths: Sequence[str]) -> Iterator[bytes | None]:
-        return self._ahead.present(paths)
+        return self._ahead.present(self.read, paths)
+
+    def read_each(
+        self,
+        location: str,  # noqa: ARG002  # all are remote
+        read: Callable[[S], T],
+        items: Iterable[S],
+    ) -> Iterator[tuple[S, T]]:
+        return self._each.each(read, items)
 
     def spellings(self, uri: str) -> set[str]:
         """Return the URIs that Spark may write for a file: encoded or not."""

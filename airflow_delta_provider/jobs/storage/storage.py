@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 class MissingFileError(Exception):
@@ -55,6 +59,18 @@ class Storage(ABC):
             with suppress(MissingFileError):
                 content = self.read(path)
             yield content
+
+    def read_each(
+        self,
+        location: str,  # noqa: ARG002  # some storages serve several kinds
+        read: Callable[[S], T],
+        items: Iterable[S],
+    ) -> Iterator[tuple[S, T]]:
+        """Call a function that reads files of ``location`` for each item, and yield items with results in order.
+
+        A storage with high latency calls it for many items at once, each in a thread.
+        """
+        return ((item, read(item)) for item in items)
 
     @abstractmethod
     def size(self, path: str) -> int:

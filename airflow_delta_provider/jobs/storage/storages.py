@@ -112,6 +112,7 @@ class Storages(Storage):
     read_stamped = _of_location(Storage.read_stamped)
     replace = _of_location(Storage.replace)
     is_local = _of_location(Storage.is_local)
+    read_each = _of_location(Storage.read_each)
     spellings = _of_location(Storage.spellings)
     qualify = _of_location(Storage.qualify)
     real_location = _of_location(Storage.real_location)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 from airflow_delta_provider.domain.checks import faults, requests
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowFile
@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.table_name import is_below, normal_location
 from airflow_delta_provider.jobs.storage.errors import EngineError, UnreadFileError
 from airflow_delta_provider.jobs.storage.local_storage import is_link, list_links, local_path
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, RangedFile, Storage
+from airflow_delta_provider.jobs.storage.storage import MissingFileError, RangedFile, S, Storage, T
 from airflow_delta_provider.jobs.tables.table import is_table
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)
@@ -197,6 +197,9 @@ class TableStorage(Storage):
     def is_local(self, location: str) -> bool:
         return self._storage.is_local(location)
 
+    def read_each(self, location: str, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+        return self._storage.read_each(location, read, items)
+
     def closed_files(self, *folders: str) -> dict[str, UnreadFileError]:
         """Return the files in folders of the table that are links to places that must not be read.
 
@@ -244,13 +247,8 @@ def _store(location: str) -> tuple[str, str]:
     return scheme, authority if scheme in _CASED else authority.casefold()
 
 
-T = TypeVar("T")
-S = TypeVar("S")
-
-#: Bytes read at once from a file's end: enough for the footer of most files.
-_TAIL = 32 * 1024
-#: Number of concurrent reads over a network.
-_THREADS = 32
+#: Bytes read first from a file's end: enough for the footer of most files, and at most so many.
+_TAIL, _MOST_TAIL = 1 << 15, 1 << 20
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
@@ -282,6 +280,7 @@ class DataFiles:
         self._storage = storage
         self._location = location
         self._last_footer: Footer | None = None
+        self._tail = _TAIL
 
     def uri(self, file: RowFile) -> str:
         """Return the URI of a data file, for readers that do not read through the table's storage.
@@ -300,16 +299,32 @@ class DataFiles:
         """
         return RangedFile(self._storage, self.uri(file), file.size)
 
-    def footer(self, file: RowFile) -> Footer:
+    def footer(self, file: RowFile, tail: bytes | Exception | None = None) -> Footer:
         """Return the footer of a data file.
 
+        :param tail: result of :meth:`tail`, if it was called before
         :raises MissingFileError: if there is no such file
         :raises FooterError: if it is not a Parquet file of the recorded size
         :raises UnreadFileError: if it cannot or must not be read
         """
+        tail = self.tail(file) if tail is None else tail
+        if isinstance(tail, Exception):
+            raise tail
+        footer = parse_footer(tail, self._last_footer)
+        self._last_footer = footer  # any footer of the table works: only its schema may be shared
+        return footer
+
+    def tail(self, file: RowFile) -> bytes | Exception:
+        """Return a part of a data file that ends with its footer, or the error that :meth:`footer` raises."""
+        try:
+            return self._read_tail(file)
+        except (MissingFileError, FooterError, UnreadFileError) as error:
+            return error
+
+    def _read_tail(self, file: RowFile) -> bytes:
         uri = self._place(file.path)
-        tail = self._storage.read_range(uri, max(file.size - _TAIL, 0), file.size + self._beyond)
-        expected = min(file.size, _TAIL)
+        expected = min(file.size, self._tail)
+        tail = self._storage.read_range(uri, file.size - expected, file.size + self._beyond)
         if len(tail) < expected:
             raise FooterError(f"it ends before the {file.size} bytes that are recorded of it")
         if len(tail) > expected:
@@ -319,16 +334,9 @@ class DataFiles:
             raise FooterError(f"its footer claims {size} bytes of a file of {file.size}")
         if size > len(tail):
             tail = self._storage.read_range(uri, file.size - size, file.size)
-        footer = parse_footer(tail, self._last_footer)
-        self._last_footer = footer  # any footer of the table works: only its schema may be shared
-        return footer
+            self._tail = max(self._tail, min(size + size // 4, _MOST_TAIL))  # the table's other footers are as long
+        return tail
 
-    def map(self, function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
-        """Call ``function`` for each item, and yield the results in order; concurrently if the table is not local."""
-        if self._storage.is_local(self._location):
-            yield from map(function, items)
-            return
-        from concurrent.futures import ThreadPoolExecutor  # slow to import
-
-        with ThreadPoolExecutor(_THREADS) as pool:
-            yield from pool.map(function, items)
+    def read_each(self, read: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+        """Call a function for each item, and yield items with results in order; see :meth:`Storage.read_each`."""
+        return self._storage.read_each(self._location, read, items)

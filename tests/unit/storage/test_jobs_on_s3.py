@@ -85,6 +85,48 @@ def test_an_audit_asks_for_what_is_new_only(server: SmallS3, table: Path) -> Non
     assert requests == [COMMITS - 1 + 3, 5, 3]
 
 
+@pytest.fixture(scope="module")
+def with_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a table whose data files are there, wide enough for footers of more than 32 KiB; without a checkpoint."""
+    pa = pytest.importorskip("pyarrow")
+    deltalake = pytest.importorskip("deltalake")
+    table = tmp_path_factory.mktemp("lake") / "files"
+    columns = {"part": pa.array(range(FILES), pa.int32())} | {f"column_{n}": pa.array([n] * FILES) for n in range(250)}
+    for _ in range(3):
+        deltalake.write_deltalake(table, pa.table(columns), partition_by=["part"], mode="append")
+    return table
+
+
+FILES = 40
+
+
+def test_an_audit_of_footers_asks_for_each_commit_and_each_file_once(server: SmallS3, with_files: Path) -> None:
+    server.load(with_files, "t")
+    server.delay = 0.05
+    (report,) = reported(AuditOptions(level="footers"), f"{LAKE}/t").tables
+    assert report.verdict is Verdict.PASS
+    asked = {method: {key: n for (of, key), n in server.asked.items() if of == method} for method in ("GET", "LIST")}
+    commits = {key: n for key, n in asked["GET"].items() if "_delta_log" in key}
+    assert commits == {f"t/_delta_log/{version:020}.json": 1 for version in range(3)}
+    files = {key: n for key, n in asked["GET"].items() if key.endswith(".parquet")}
+    assert len(files) == 3 * FILES
+    assert list(files.values()).count(2) <= 96  # those that are read at once at first show how long the footers are
+    assert set(files.values()) <= {1, 2}
+    assert sum(asked["LIST"].values()) <= 3
+    assert server.most_at_once > FILES
+
+
+def test_a_commit_that_does_not_fit_is_read_again(
+    server: SmallS3, with_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.load(with_files, "t")
+    monkeypatch.setattr("airflow_delta_provider.jobs.delta.table_log._MOST_KEPT", 1)
+    (report,) = reported(AuditOptions(level="footers"), f"{LAKE}/t").tables
+    (here,) = reported(AuditOptions(level="footers"), str(with_files)).tables
+    assert told(report) == told(here)
+    assert {n for (_, key), n in server.asked.items() if key.endswith(".json")} == {2}
+
+
 def test_no_table_hides_what_is_wrong_with_another(server: SmallS3, table: Path) -> None:
     names = [f"t{number}" for number in range(20)]
     for name in names:

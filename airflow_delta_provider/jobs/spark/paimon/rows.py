@@ -297,7 +297,7 @@ def survey(files: Collection[DataFile], data: TableFiles, is_live: Callable[[Dat
     """
     result = FileSurvey()
     ordered = list({file.key: file for file in files}.values())
-    for file, found in zip(ordered, data.map(lambda file: _read_ids(file, data), ordered)):
+    for file, found in data.read_each(lambda file: _read_ids(file, data), ordered):
         if found is None:
             result.vanished |= not is_live(file)
             result.faults.append(unreadable(file, "there is no such file") if is_live(file) else _vanished(file))

@@ -168,7 +168,8 @@ def read_buckets(
     import numpy as np
 
     try:
-        found = [ids for file in data.map(lambda row: list(_ids(data, column, row)), rows) for ids in file]
+        by_file = data.read_each(lambda row: list(_ids(data, column, row)), rows)
+        found = [ids for _, of_file in by_file for ids in of_file]
         return list(_buckets(np.concatenate(found))) if found else []
     except Exception:  # error of any library: Spark reads the same data and reports the problem
         return None
