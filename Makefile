@@ -120,6 +120,7 @@ $(PLATFORMS)/.installed: tests/platforms/requirements.txt pyproject.toml
 # Not part of `make test` either: some 900 MB are downloaded, of Amazon's client, and a server that conflicts with Airflow.
 s3: setup $(S3)/bin/moto_server $(STORES)/.installed
 	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/s3 --s3-server $(S3)/bin/moto_server
+	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/unit/storage/test_fsspec_storage.py
 	PYTHONPATH=$(STORES) $(BIN)/python -m pytest tests/stores --store s3=$(CURDIR)/$(S3)/bin/moto_server
 
 $(S3)/bin/moto_server:

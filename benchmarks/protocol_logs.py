@@ -16,21 +16,25 @@ _NAMES = (("id", "long"), ("day", "date"), ("amount", "double"), ("name", "strin
 
 
 class PlainLog:
-    """Appends of ten files each to a table without features."""
+    """Appends of ten files each to a table without features.
+
+    :param since: time of the first commit in milliseconds; each later one follows a second after
+    """
 
     protocol: ClassVar[dict[str, Any]] = {"minReaderVersion": 1, "minWriterVersion": 2}
     configuration: ClassVar[dict[str, str]] = {}
 
-    def __init__(self, commits: int) -> None:
+    def __init__(self, commits: int, since: int = 1_760_000_000_000) -> None:
         self.chance = random.Random(commits)
         self.commits = commits
+        self.since = since
 
     def write(self, table: Path) -> None:
         """Write all commits."""
         log = table / "_delta_log"
         log.mkdir(parents=True)
         for version in range(self.commits):
-            actions = self.actions(version, 1_760_000_000_000 + 1000 * version)
+            actions = self.actions(version, self.since + 1000 * version)
             text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
             (log / f"{version:020d}.json").write_text(text)
 

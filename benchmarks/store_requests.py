@@ -2,21 +2,25 @@
 
     PYTHONPATH=.stores python -m benchmarks.store_requests [TABLES]
 
-A server that speaks S3's interface runs in this process. TABLES tables (default 20) of 20 commits are audited in one
-job with a ``state_path``: for the first time, again with nothing new, and after ten new commits each. A sensor polls
-one of them: for the first time, unchanged, and after one new commit. Spark asks by Hadoop's S3A, which is downloaded
-first; sensors by s3fs, which ``make s3`` puts into ``.stores``.
+A server that speaks S3's interface runs in a process of its own. TABLES tables (default 20) of 20 commits are audited
+in one job with a ``state_path``: for the first time, again with nothing new, and after ten new commits each. A sensor
+and an event trigger poll one of them: for the first time, unchanged, and after one new commit each; also the CPU time
+of this process for a poll, median of 100. Spark asks by Hadoop's S3A, which is downloaded first; sensors by s3fs, which
+``make s3`` puts into ``.stores``.
 """
 
 from __future__ import annotations
 
 import os
+import statistics
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pyspark
 
@@ -27,26 +31,27 @@ from airflow_delta_provider.jobs.delta.session import DeltaSession, python_sessi
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session import own_session
-from benchmarks.protocol_logs import write_log
-from tests.small_s3 import SmallS3
+from benchmarks.object_store import Server, served
+from benchmarks.protocol_logs import PlainLog
 
-COMMITS, NEW = 20, 10
+COMMITS, NEW, POLLS = 20, 10, 100
+#: Time of all objects according to the server, in milliseconds.
+SERVED = 1_793_527_200_000
 
 
 def main(tables: int) -> None:
     """Count everything once, and print it."""
-    with tempfile.TemporaryDirectory() as folder, SmallS3().running() as server:
-        write_log(Path(folder, "log"), COMMITS + NEW)
+    with tempfile.TemporaryDirectory() as folder, served() as server:
+        PlainLog(COMMITS + POLLS, SERVED).write(Path(folder, "log"))
         files = sorted(Path(folder, "log", "_delta_log").iterdir())
-        os.environ.update(server.environment)
-        _audits("python", server, files, tables, "s3", python_session)
-        _audits("spark", server, files, tables, "s3a", lambda: _spark(server, Path(folder)))
         if find_spec("s3fs"):
             _polls(server, files)
+        _audits("python", server, files, tables, "s3", python_session)
+        _audits("spark", server, files, tables, "s3a", lambda: _spark(Path(folder)))
 
 
 def _audits(
-    name: str, server: SmallS3, files: list[Path], tables: int, scheme: str, open_session: Callable[[], DeltaSession]
+    name: str, server: Server, files: list[Path], tables: int, scheme: str, open_session: Callable[[], DeltaSession]
 ) -> None:
     print(f"engine {name}, {tables} tables of {COMMITS} commits with a state_path: requests per table")
     for number in range(tables):
@@ -59,46 +64,60 @@ def _audits(
     for what, commits in (("first audit", COMMITS), ("nothing new", 0), (f"{NEW} new commits", NEW)):
         if commits == NEW:
             for number in range(tables):
-                _put(server, f"{name}/t{number}", files[COMMITS:])
-        server.asked.clear()
+                _put(server, f"{name}/t{number}", files[COMMITS : COMMITS + NEW])
+        server.asked()
         for table in run(request, session).tables:
             assert (table.verdict, table.evidence and table.evidence["commits"]) == (Verdict.PASS, commits), table
-        _print(what, server, tables)
+        print(_line(what, server.asked(), tables))
 
 
-def _polls(server: SmallS3, files: list[Path]) -> None:
+def _polls(server: Server, files: list[Path]) -> None:
+    os.environ.setdefault("AIRFLOW_HOME", tempfile.mkdtemp(prefix="airflow-home-"))
     from airflow_delta_provider.watch.head_reader import HeadReader, ObjectStorageLog
+    from airflow_delta_provider.watch.log_follower import LogFollower
 
-    print("a sensor")
-    _put(server, "polled", files[:COMMITS])
-    reader = HeadReader(ObjectStorageLog("s3://lake/polled", None))
-    for what, new in (("first poll", 0), ("nothing new", 0), ("one new commit", 1)):
-        _put(server, "polled", files[COMMITS : COMMITS + new])
-        server.asked.clear()
-        head = reader.read()
-        assert head is not None
-        assert head.version == COMMITS - 1 + new
-        _print(what, server, 1)
-
-
-def _put(server: SmallS3, table: str, files: list[Path]) -> None:
-    for file in files:
-        server.put(f"{table}/_delta_log/{file.name}", file.read_bytes())
-
-
-def _print(what: str, server: SmallS3, tables: int) -> None:
-    methods: Counter[str] = Counter()
-    for (method, _), times in server.asked.items():
-        methods[method] += times
-    said = ", ".join(f"{method} {times / tables:.1f}" for method, times in sorted(methods.items()))
-    print(f"  {what:16} {sum(methods.values()) / tables:6.1f}  ({said})")
+    for name, reader in (("a sensor", HeadReader), ("an event trigger", LogFollower)):
+        print(f"{name}: requests and CPU time per poll")
+        table = name.replace(" ", "-")
+        _put(server, table, files[:COMMITS])
+        poll = reader(ObjectStorageLog(f"s3://lake/{table}", None)).read
+        server.asked()
+        spent = [_cpu(poll)]
+        print(_line("first poll", server.asked(), 1, *spent))
+        for what, new in (("nothing new", 0), ("one new commit", 1)):
+            spent = []
+            asked: Counter[str] = Counter()
+            for number in range(POLLS):
+                _put(server, table, files[COMMITS + number : COMMITS + number + new])
+                server.asked()
+                spent.append(_cpu(poll))
+                asked += server.asked()
+            print(_line(what, asked, POLLS, statistics.median(spent)))
 
 
-def _spark(server: SmallS3, folder: Path) -> DeltaSession:
+def _cpu(poll: Callable[[], Any]) -> float:
+    """Return the CPU time of a poll in seconds."""
+    began = time.process_time()
+    poll()
+    return time.process_time() - began
+
+
+def _put(server: Server, table: str, files: list[Path]) -> None:
+    server.put({f"{table}/_delta_log/{file.name}": file.read_bytes() for file in files})
+
+
+def _line(what: str, asked: Counter[str], number: int, cpu: float | None = None) -> str:
+    """Return a line with the requests of one of a number of tables or polls."""
+    said = ", ".join(f"{method} {times / number:.1f}" for method, times in sorted(asked.items()))
+    spent = "" if cpu is None else f"{1000 * cpu:8.2f} ms"
+    return f"  {what:16} {asked.total() / number:6.1f}{spent}  ({said})"
+
+
+def _spark(folder: Path) -> DeltaSession:
     (hadoop,) = Path(pyspark.__file__).parent.glob("jars/hadoop-client-api-*.jar")
     settings = {
         "spark.jars.packages": f"org.apache.hadoop:hadoop-aws:{hadoop.stem.rsplit('-', 1)[-1]}",
-        "spark.hadoop.fs.s3a.endpoint": server.endpoint,
+        "spark.hadoop.fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"],
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.hadoop.fs.s3a.checksum.generation": "false",

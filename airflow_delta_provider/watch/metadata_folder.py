@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from inspect import signature
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -202,6 +203,8 @@ class FileState:
 class _Directory:
     filesystem: AbstractFileSystem
     path: str
+    of_small_files: Mapping[str, Any]
+    """Options for reading a small file: by default, s3fs first requests its size."""
 
 
 class MetadataFolder:
@@ -262,7 +265,8 @@ class MetadataFolder:
 
         :raises FileNotFoundError: if there is none
         """
-        content: bytes = self._directory.filesystem.cat_file(self._checked(name))
+        directory = self._directory
+        content: bytes = directory.filesystem.cat_file(self._checked(name), **directory.of_small_files)
         return content
 
     def read_ahead(self, names: Iterable[str]) -> Iterator[bytes]:
@@ -275,7 +279,9 @@ class MetadataFolder:
             found: Iterable[Any] = map(self.read, some)
             if len(some) > 1 and self._address.scheme != _LOCAL:
                 paths = list(map(self._path, some))
-                found = self._directory.filesystem.cat_ranges(paths, None, None, on_error="return")
+                directory = self._directory
+                options = directory.of_small_files
+                found = directory.filesystem.cat_ranges(paths, None, None, on_error="return", **options)
             size = 0
             for content in found:
                 if isinstance(content, BaseException):
@@ -328,7 +334,9 @@ class MetadataFolder:
         from airflow.providers.common.compat.sdk import ObjectStoragePath
 
         directory = ObjectStoragePath(self._address.url, conn_id=self._conn_id) / self._folder
-        return _Directory(filesystem, directory.path)
+        read = getattr(filesystem, "_cat_file", None)
+        in_one_request = read and "max_concurrency" in signature(read).parameters
+        return _Directory(filesystem, directory.path, {"max_concurrency": 1} if in_one_request else {})
 
 
 def _seconds(time: Any) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
+from inspect import signature
 from typing import Any
 
 from airflow_delta_provider.jobs.storage.errors import FileChangedError, may_pass, reported
@@ -24,6 +25,10 @@ class FsspecStorage(RemoteStorage):
     def __init__(self, filesystem: Any) -> None:
         super().__init__()
         self._filesystem = filesystem
+        read = getattr(filesystem, "_cat_file", None)
+        self._in_one_request: Mapping[str, Any] = {}
+        if read and "max_concurrency" in signature(read).parameters:  # by default, s3fs first requests the size
+            self._in_one_request = {"max_concurrency": 1}
 
     @persistent(may_pass)
     def list_names(self, directory: str) -> list[str]:
@@ -45,7 +50,7 @@ class FsspecStorage(RemoteStorage):
     @persistent(may_pass)
     def read(self, path: str) -> bytes:
         with reported(path):
-            return bytes(self._filesystem.cat_file(self._path(path)))
+            return bytes(self._filesystem.cat_file(self._path(path), **self._in_one_request))
 
     @persistent(may_pass)
     def size(self, path: str) -> int:

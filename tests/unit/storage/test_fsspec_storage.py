@@ -89,6 +89,12 @@ def test_parts_times_and_what_is_missing(place: Any) -> None:
         storage.read_range(f"{root}/b", 0, 1)
 
 
+def test_s3fs_reads_a_file_with_one_request(server: SmallS3) -> None:
+    storage = s3(server)
+    server.put("t/a", b"1")
+    assert (storage.read("s3://lake/t/a"), dict(server.asked)) == (b"1", {("GET", "t/a"): 1})
+
+
 def test_of_two_that_write_one_is_told(place: Any) -> None:
     storage, root = place
     path = f"{root}/state/t.json"

@@ -14,6 +14,7 @@ from airflow_delta_provider.domain.request.options import ColumnMappingUsageOpti
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
+from benchmarks.object_store import served
 from benchmarks.protocol_logs import write_log
 from tests.small_s3 import SmallS3
 
@@ -125,6 +126,15 @@ def test_a_commit_that_does_not_fit_is_read_again(
     (here,) = reported(AuditOptions(level="footers"), str(with_files)).tables
     assert told(report) == told(here)
     assert {n for (_, key), n in server.asked.items() if key.endswith(".json")} == {2}
+
+
+@pytest.mark.usefixtures("server")  # which restores the environment
+def test_a_benchmark_ends_when_its_server_has_ended() -> None:
+    with served() as other:
+        other.put({"t/a": b"1"})
+        other.process.kill()
+        with pytest.raises(SystemExit, match="ended with exit code -9"):
+            other.asked()
 
 
 def test_no_table_hides_what_is_wrong_with_another(server: SmallS3, table: Path) -> None:
