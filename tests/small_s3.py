@@ -28,8 +28,10 @@ _MESSAGES = {
     "'eu-central-1'",
 }
 Answer = tuple[int, dict[str, str], bytes]
-#: Looks at method and key, and answers in the server's place; None where it does not.
+#: Looks at method and key, and answers in the server's place; None where it does not. Status 0 is no answer: the
+#: connection is reset, or nothing comes for an hour.
 Fault = Callable[[str, str], tuple[int, str] | None]
+RESET, SILENCE = (0, "reset"), (0, "silence")
 
 
 class SmallS3:
@@ -112,6 +114,10 @@ class SmallS3:
                 await asyncio.sleep(self.delay)
                 status, extra, content = self._answer(method, target, headers, body)
                 self._under_way -= 1
+                if not status:
+                    await asyncio.sleep(3600 if content == b"silence" else 0)
+                    writer.transport.abort()
+                    break
                 answered = {"Content-Length": str(len(content)), **extra}
                 names = "".join(f"{name}: {value}\r\n" for name, value in answered.items())
                 writer.write(f"HTTP/1.1 {status} {_TEXTS[status]}\r\n{names}\r\n".encode())
@@ -133,7 +139,7 @@ class SmallS3:
         if bucket != self.bucket:
             return _error(404, "NoSuchBucket")
         if fault := self.fault(method, key):
-            return _error(*fault)
+            return _error(*fault) if fault[0] else (0, {}, fault[1].encode())
         if listing:
             return 200, {"Content-Type": "application/xml"}, self._listing(query).encode()
         held = self.objects.get(key)

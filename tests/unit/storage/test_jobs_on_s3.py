@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airflow_delta_provider.domain.delta.commit import parse_commit
 from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
 from airflow_delta_provider.domain.request.check_options import AuditOptions, CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
@@ -14,9 +15,10 @@ from airflow_delta_provider.domain.request.options import ColumnMappingUsageOpti
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.storage.storages import Storages
-from benchmarks.object_store import served
-from benchmarks.protocol_logs import write_log
-from tests.small_s3 import SmallS3
+from benchmarks.object_store import LogOfFiles, served
+from benchmarks.protocol_logs import RowTrackedLog, write_log
+from tests.small_s3 import RESET, SILENCE, SmallS3
+from tests.unit.checkpoint_builder import as_parquet, classic_name, reconciled
 
 pytest.importorskip("obstore")
 
@@ -172,6 +174,70 @@ def test_no_table_hides_what_is_wrong_with_another(server: SmallS3, table: Path)
     assert said("none")[0] is Verdict.REFUSED
     assert "no such bucket" in said("s3://other/t")[2]
     assert "nothing here reads hopsfs://" in said("hopsfs://x/t")[2]
+
+
+FAULTS = {"busy": (503, "SlowDown"), "reset": RESET, "silent": SILENCE}
+KINDS = [AuditOptions(level="footers", since_version=4), CheckRowTrackingOptions(level="footers")]
+READ = [".checkpoint.parquet", "-c000.snappy.parquet", f"{5:020}.json"]
+
+
+class TrackedLog(LogOfFiles, RowTrackedLog):
+    """Appends of files with row ids."""
+
+
+@pytest.fixture(scope="module")
+def checkpointed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a table with row tracking and its data files that is read from a checkpoint."""
+    table = tmp_path_factory.mktemp("lake") / "checkpointed"
+    written = TrackedLog(6)
+    written.write(table)
+    for path in written.paths:
+        (table / path).write_bytes(written.content)
+    log = table / "_delta_log"
+    commits = [parse_commit("", (log / f"{version:020}.json").read_bytes()) for version in range(5)]
+    (log / classic_name(4)).write_bytes(as_parquet(reconciled(commits)))
+    for version in range(4):
+        (log / f"{version:020}.json").unlink()
+    return table
+
+
+@pytest.mark.parametrize("options", KINDS, ids=lambda options: options.kind)
+@pytest.mark.parametrize("of", READ)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_store_that_fails_once_changes_nothing(
+    server: SmallS3, checkpointed: Path, options: Options, of: str, fault: str
+) -> None:
+    server.load(checkpointed, "t")
+    (here,) = reported(options, str(checkpointed)).tables
+    failed: set[tuple[str, str]] = set()
+
+    def once(method: str, key: str) -> tuple[int, str] | None:
+        if not key.endswith(of) or (method, key) in failed:
+            return None
+        failed.add((method, key))
+        return FAULTS[fault]
+
+    server.fault = once
+    session = python_session(Storages({"timeout": "500ms"}))
+    (there,) = run(JobRequest((f"{LAKE}/t",), options), session).tables
+    assert failed
+    assert told(there) == told(here)
+    assert there.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("options", KINDS, ids=lambda options: options.kind)
+@pytest.mark.parametrize("of", READ)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_store_that_goes_on_failing_is_no_verdict_about_the_table(
+    server: SmallS3, checkpointed: Path, options: Options, of: str, fault: str
+) -> None:
+    for name in ("t", "other"):
+        server.load(checkpointed, name)
+    server.fault = lambda method, key: FAULTS[fault] if key.startswith("t/") and key.endswith(of) else None
+    session = python_session(Storages({"timeout": "300ms"}))
+    there, other = run(JobRequest((f"{LAKE}/t", f"{LAKE}/other"), options), session).tables
+    assert (there.verdict, there.retryable, other.verdict) == (Verdict.FAULT, True, Verdict.PASS)
+    assert {finding.code[:2] for finding in there.findings} == {"FT"}
 
 
 def test_patterns_that_fit_nothing_say_so(server: SmallS3, table: Path) -> None:
