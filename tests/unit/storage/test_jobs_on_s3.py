@@ -194,7 +194,7 @@ def checkpointed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in written.paths:
         (table / path).write_bytes(written.content)
     log = table / "_delta_log"
-    commits = [parse_commit("", (log / f"{version:020}.json").read_bytes()) for version in range(5)]
+    commits = [list(map(dict, parse_commit("", (log / f"{version:020}.json").read_bytes()))) for version in range(5)]
     (log / classic_name(4)).write_bytes(as_parquet(reconciled(commits)))
     for version in range(4):
         (log / f"{version:020}.json").unlink()
