@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,9 @@ from airflow_delta_provider.domain.checks.row_tracking.state import check_enable
 from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.deletion_vector import DeletionVector
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RemovedFile, num_records
+from airflow_delta_provider.domain.delta.packed_files import PackedFiles
 from airflow_delta_provider.domain.delta.protocol import Protocol
+from airflow_delta_provider.domain.delta.snapshot import ActionBatch
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState, Transition, advance
 from airflow_delta_provider.domain.report.report import Finding
 from tests.unit.states import LEGACY, field, metadata_of, struct
@@ -67,6 +70,30 @@ def judged(table: TableState) -> list[Finding]:
 
 def codes(findings: list[Finding]) -> list[str]:
     return [finding.code for finding in findings]
+
+
+def test_row_ids_of_sound_files_are_checked_in_few_bytes_each() -> None:
+    count = 60_000
+    numbers = [number * 7919 % 60_013 for number in range(count)]  # in no order
+    columns: dict[str, Any] = {
+        "size": [1] * count,
+        "baseRowId": [9 * n for n in numbers],
+        "defaultRowCommitVersion": [1] * count,
+    }
+    vector = {"storageType": "u", "pathOrInlineDv": "ab" * 10, "offset": 1, "sizeInBytes": 34, "cardinality": 1}
+    columns["deletionVector"] = [vector, *[None] * (count - 1)]
+    columns["stats"] = ['{"numRecords": 9}'] * count
+    packed = PackedFiles(live=True)
+    packed.take(ActionBatch("add", count, {"path": [f"part-{n:060}.parquet" for n in numbers], **columns}))
+    table = replace(state(mark=9 * 60_013), files=packed.live())
+    assert len(table.files or ()) == count
+    tracemalloc.start()
+    try:
+        assert not judged(table)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 120 * count
 
 
 def without(name: str) -> dict[str, str]:

@@ -132,6 +132,8 @@ def file_ids(footer: Footer, column: str | None) -> FileIds:
 
 
 F = TypeVar("F", bound=RowFile)
+#: Bits of a number of rows, and the highest one.
+_BITS, _MOST_ROWS = 32, (1 << 32) - 1
 
 
 #: Returns the number of physical rows of a file; None if unknown.
@@ -188,17 +190,26 @@ def are_apart(files: Iterable[RowFile]) -> bool:
     return True
 
 
-def end_if_apart(ordered: Iterable[RowFile], rows_of: RowCount) -> int | None:
+def end_if_apart(files: Iterable[RowFile], rows_of: RowCount) -> int | None:
     """Return the id after the last one; None if ids are unknown, negative or assigned by several files. Fast.
 
-    :param ordered: files by their bases
+    One number is kept of each file that has a base, 40 bytes: a table may have millions.
     """
-    end = 0
-    for file in ordered:
-        base, rows = file.base_row_id, rows_of(file)
-        if base is None or rows is None or base < end:
+    ranges = list[int]()
+    for file in files:
+        if file.base_row_id is None:
+            continue
+        rows = rows_of(file)
+        if rows is None or not 0 <= rows <= _MOST_ROWS:
             return None
-        end = base + rows
+        ranges.append(file.base_row_id << _BITS | rows)
+    ranges.sort()
+    end = 0
+    for base_and_rows in ranges:
+        base = base_and_rows >> _BITS
+        if base < end:
+            return None
+        end = base + (base_and_rows & _MOST_ROWS)
     return end
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -204,8 +204,12 @@ def _commit_version_in_future(files: Collection[LiveFile], version: int) -> Iter
 
 @on_demand(TWO_DELETION_VECTORS)
 def _live_twice(files: Collection[LiveFile]) -> Iterator[Finding]:
+    if all(file.deletion_vector is None for file in files):
+        return
+    hashes = sorted(hash(file.path) for file in files)  # smaller than the paths, of which few are needed
+    again = {one for one, other in pairwise(hashes) if one == other}
     seen: set[str] = set()
-    twice = [file for file in files if file.path in seen or seen.add(file.path)]  # type: ignore[func-returns-value]  # None is meant
+    twice = [file for file in files if hash(file.path) in again and (file.path in seen or seen.add(file.path))]  # type: ignore[func-returns-value]  # None is meant
     if twice:
         yield TWO_DELETION_VECTORS.found(
             f"{{files:live file has|live files have}} more than one deletion vector at a time: {_PATHS}.",
@@ -221,10 +225,11 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     """
     if tracking.state is FeatureState.ABSENT:
         return
-    files, mark = in_order(state.known_files), tracking.high_water_mark
-    end = end_if_apart(files, rows_of)
+    mark = tracking.high_water_mark
+    end = end_if_apart(state.known_files, rows_of)
     if end is not None and (mark is None or end <= mark + 1):
         return  # nothing can be wrong
+    files = in_order(state.known_files)
     yield from _unknown_row_counts(files, rows_of)
     yield from _negative_bases(files)
     yield from _above_mark(files, rows_of, mark)
