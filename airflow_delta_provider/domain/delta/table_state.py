@@ -82,11 +82,9 @@ class Replay:
     """Accumulates the actions of a log, oldest first, into the state of the table.
 
     :param with_files: True to also collect the live files
-    :param like: state with mostly the same files; equal files are then not stored twice
     """
 
-    def __init__(self, *, with_files: bool, like: TableState | None = None) -> None:
-        self._like = (like.files if like is not None else None) or {}
+    def __init__(self, *, with_files: bool) -> None:
         self._files: MutableMapping[FileKey, LiveFile] | None = {} if with_files else None
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
@@ -154,7 +152,7 @@ class Replay:
         :param values: its actions
         """
         removed = [file.key for file in commit.removes]
-        if self._files is None or self._like or not commit.added.keys().isdisjoint(removed):
+        if self._files is None or not commit.added.keys().isdisjoint(removed):
             self.apply(values)
             return
         for protocol in commit.protocols:
@@ -217,9 +215,7 @@ class Replay:
 
     def _take_add(self, file: LiveFile) -> None:
         if self._files is not None:
-            key = file.key
-            known = self._like.get(key)
-            self._files[key] = file if known is None or known != file else known
+            self._files[file.key] = file
 
     def _take_remove(self, file: RemovedFile) -> None:
         if self._files is not None:
@@ -254,13 +250,16 @@ def differences(one: TableState, other: TableState) -> Iterator[str]:
         if ours != theirs:
             yield f"the domainMetadata {domain} is {ours} in the first and {theirs} in the second"
     files, others = one.files or {}, other.files or {}
+    here, changed = list[str](), list[str]()
+    for key, file in files.items():
+        same = others.get(key)
+        if same is None or not file.same_as(same):
+            (here if same is None else changed).append(key[0])
+    there = [key[0] for key in others if key not in files] if len(others) > len(files) - len(here) else []
     for what, paths in (
-        ("only in the first", [key[0] for key in files if key not in others]),
-        ("only in the second", [key[0] for key in others if key not in files]),
-        (
-            "with other row ids in the second",
-            [key[0] for key, file in files.items() if key in others and not file.same_as(others[key])],
-        ),
+        ("only in the first", here),
+        ("only in the second", there),
+        ("with other row ids in the second", changed),
     ):
         if paths:
             yield f"{len(paths)} live file{'s are' if len(paths) > 1 else ' is'} {what}, the first {paths[0]}"

@@ -128,7 +128,7 @@ class TableLog:
             base = select_segment(names, newest.version - 1 if since is None else since)
             if base.checkpoint_version != newest.checkpoint_version:
                 checkpointed = self._replay(newest, with_files=True).state(newest.version)
-            replay = self._replay(base, with_files=True, like=checkpointed)
+            replay = self._replay(base, with_files=True)
             transitions = [
                 advance(replay, version, parse_commit(name, content))
                 for version, name, content in self.commits(range(base.version + 1, newest.version + 1))
@@ -185,13 +185,12 @@ class TableLog:
             self._room -= len(content)
         return content
 
-    def replay(self, segment: LogSegment, like: TableState | None = None) -> Replay:
+    def replay(self, segment: LogSegment) -> Replay:
         """Return a replay of a segment, with the files.
 
-        :param like: state with mostly the same files
         :raises BrokenLogError: if a file of the segment is damaged
         """
-        return self._replay(segment, with_files=True, like=like)
+        return self._replay(segment, with_files=True)
 
     def checkpoint_parts(self, segment: LogSegment) -> Iterator[CheckpointPart]:
         """Yield the files of a segment's checkpoint. Sidecar files follow the file that names them.
@@ -336,19 +335,18 @@ class TableLog:
         segment: LogSegment,
         *,
         with_files: bool,
-        like: TableState | None = None,
         head: dict[str, Any] | None = None,
     ) -> Replay:
         """Return a replay of a segment.
 
         :param head: receives the last protocol and metaData actions, as logged
         """
-        replay = Replay(with_files=with_files, like=like)
+        replay = Replay(with_files=with_files)
         try:
             try:
-                self._take_checkpoint(replay, segment, head, pack=with_files and like is None)
+                self._take_checkpoint(replay, segment, head, pack=with_files)
             except NotPackedError:
-                replay = Replay(with_files=with_files, like=like)
+                replay = Replay(with_files=with_files)
                 self._take_checkpoint(replay, segment, head, pack=False)
             if segment.checkpoint_files:
                 replay.state(segment.version)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.table_state import Replay, TableState, differences
+from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from tests.unit.states import LEGACY, field, metadata_of, struct
 
 A, B = LiveFile("a", 1, 0, 1, 5), LiveFile("b", 1, 5, 1, 5)
@@ -49,16 +49,3 @@ def test_states_that_do_not_contradict_each_other(other: TableState) -> None:
 def test_contradiction_is_named(other: TableState, said: str) -> None:
     (found,) = differences(state(A, B), other)
     assert found.startswith(said)
-
-
-def test_replay_holds_files_that_it_knows_only_once() -> None:
-    known = state(A, B)
-    replay = Replay(with_files=True, like=known)
-    replay.take(
-        [
-            {"add": {"path": f.path, "size": 1, "baseRowId": base, "defaultRowCommitVersion": 1, "stats": 5}}
-            for f, base in ((A, 0), (B, 6))
-        ]
-    )
-    assert replay.files[A.key] is known.files[A.key]  # type: ignore[index]  # there are files
-    assert replay.files[B.key].base_row_id == 6
