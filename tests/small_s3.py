@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -207,7 +208,12 @@ def _without_chunks(body: bytes) -> bytes:
 
 
 def _tag(content: bytes) -> str:
-    return f'"{hashlib.md5(content).hexdigest()}"'
+    return f'"{_digest(content)}"'
+
+
+@lru_cache
+def _digest(content: bytes) -> str:
+    return hashlib.md5(content).hexdigest()
 
 
 def _error(status: int, code: str) -> Answer:

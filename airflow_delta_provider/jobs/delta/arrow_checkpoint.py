@@ -12,10 +12,11 @@ from airflow_delta_provider.domain.delta.commit import KINDS
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, LazyStrings
+from airflow_delta_provider.domain.formats.parquet.footer import Content
 from airflow_delta_provider.jobs.process import have
 
-#: Number of rows that are decoded at once.
-_ROWS = 8192
+#: Number of rows that are decoded at once, and bytes of a column that are read at once of a file that is not in memory.
+_ROWS, _STEP = 8192, 1 << 22
 #: The form in which engines write the number of rows in statistics: first.
 _LEADING_NUM_RECORDS = r'^\s*\{\s*"numRecords"\s*:\s*(?P<rows>[0-9]{1,18})\s*[,}]'
 
@@ -33,7 +34,12 @@ def version() -> str:
 
 
 def batches(
-    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, *, parsed: bool = False
+    content: Content,
+    fields: Mapping[str, Collection[str]],
+    kinds: Collection[str] | None,
+    *,
+    parsed: bool = False,
+    begin_group: Callable[[], object] = bool,
 ) -> Iterator[ActionBatch]:
     """Yield the actions of a checkpoint file: some thousand rows at a time, and in each of them column by column.
 
@@ -43,15 +49,19 @@ def batches(
     :param parsed: True to include the parsed values of the first files of a row group, with dates and timestamps as
         strings, and the number of rows as a field of its own; if False, the number of rows in ``stats_parsed`` is
         returned as ``stats``
+    :param begin_group: is called before each row group is read
     :raises BrokenLogError: if it is not a checkpoint
     :raises Exception: error of PyArrow, of many classes, if it cannot read the file; the file may be intact
     """
     import pyarrow as pa
     from pyarrow import parquet
 
-    file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
+    in_memory = isinstance(content, bytes)
+    source, step = (pa.BufferReader(content), 0) if in_memory else (content, _STEP)
+    file = parquet.ParquetFile(source, coerce_int96_timestamp_unit="us", buffer_size=step)
     columns = list(_columns(file.schema_arrow, fields, kinds))
     for group in range(file.num_row_groups if columns else 0):
+        begin_group()
         before: Counter[str] = Counter()
         for rows in file.iter_batches(_ROWS, row_groups=[group], columns=columns, use_threads=False):
             for kind, column in zip(rows.schema.names, rows.columns):
@@ -61,6 +71,8 @@ def batches(
                 if batch is not None:
                     before[kind] += batch.count
                     yield batch
+    if not in_memory:
+        pa.default_memory_pool().release_unused()
 
 
 def _columns(schema: Any, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None) -> Iterator[str]:

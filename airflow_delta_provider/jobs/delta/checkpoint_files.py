@@ -14,7 +14,9 @@ from airflow_delta_provider.domain.delta.partial_files import UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, CheckpointPart
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
+from airflow_delta_provider.domain.formats.parquet.footer import Content
 from airflow_delta_provider.jobs.delta import arrow_checkpoint
+from airflow_delta_provider.jobs.storage.storage import BlockFile
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _STATE_KINDS = ("protocol", "metaData", "domainMetadata", "sidecar")
@@ -32,12 +34,18 @@ PARSED_FIELDS, MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1
 
 #: Fields of actions that are parsed as JSON, and the maximum number of characters of one.
 _TEXTS, MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
+#: Bytes of a file up to which it is read as a whole.
+_MOST_WHOLE = 16 * 1024 * 1024
 #: Maximum number of characters shown of a library's error.
 _MOST_SAID = 300
 _TOO_LARGE = (
     "Let an engine write a new checkpoint. If that one is not read either, and other engines read it, report this as a "
     "bug in the provider."
 )
+
+
+class _NotForArrowError(Exception):
+    """A file whose values PyArrow must not read."""
 
 
 @dataclass(frozen=True)
@@ -194,21 +202,31 @@ class CheckpointFiles:
         before, yielded, refused = budget.left, Counter[str](), list[str]()
         try:
             if arrow_checkpoint.is_available() and size <= self._most_bytes:
-                content = self._storage.read(path)
-                try:
-                    known = python_checkpoint.charged(content, wanted.fields, wanted.kinds, budget)
+                content = self._opened(path, size)
+                charges = python_checkpoint.charges(content, wanted.fields, wanted.kinds, budget)
+
+                def charge() -> None:
                     # PyArrow holds a value as often as it is used, and again as a Python object.
-                    if known and before - budget.left <= budget.left:
-                        found = arrow_checkpoint.batches(content, wanted.fields, wanted.kinds, parsed=wanted.parsed)
-                        for batch in found:
-                            yield batch
-                            yielded[batch.kind] += batch.count
-                        return
+                    if not next(charges, False) or before - budget.left > budget.left:
+                        raise _NotForArrowError
+
+                try:
+                    charge()
+                    for batch in arrow_checkpoint.batches(
+                        content, wanted.fields, wanted.kinds, parsed=wanted.parsed, begin_group=charge
+                    ):
+                        yield batch
+                        yielded[batch.kind] += batch.count
+                    return
                 except TooLargeError:
                     raise
+                except _NotForArrowError:
+                    pass
                 except Exception as error:  # error of PyArrow; its class says little
                     if shortage(error):
                         raise
+                    if isinstance(content, BlockFile) and content.failure is not None:
+                        raise content.failure from error
                     refused.append(f"PyArrow {arrow_checkpoint.version()}: {_short(error)}")
                 budget.give_back_to(before)
             if yielded:
@@ -217,6 +235,10 @@ class CheckpointFiles:
                 yield from self._read_otherwise(path, wanted, budget, refused)
         except TooLargeError as error:
             raise UnreadCheckpointError(f"checkpoint file {name} is too large: {error}", _TOO_LARGE) from error
+
+    def _opened(self, path: str, size: int) -> Content:
+        """Return a file: as a whole if it is small, otherwise its parts are read when they are needed."""
+        return self._storage.read(path) if size <= _MOST_WHOLE else BlockFile(self._storage, path, size)
 
     def _read_otherwise(
         self, path: str, wanted: CheckpointColumns, budget: Budget, refused: Sequence[str]
@@ -234,7 +256,7 @@ class CheckpointFiles:
         from airflow_delta_provider.jobs.delta import python_checkpoint  # imported late: few logs have one
 
         name = path.rsplit("/", 1)[-1]
-        content = self._storage.read(path)
+        content = self._opened(path, self._storage.size(path))
         try:
             yield from python_checkpoint.batches(
                 content, wanted.fields, wanted.kinds, parsed=wanted.parsed, budget=budget

@@ -13,6 +13,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch
 from airflow_delta_provider.domain.formats.budget import Budget
+from airflow_delta_provider.domain.formats.parquet.footer import Content
 from airflow_delta_provider.domain.formats.parquet.pages import STANDARD_CODECS
 from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile, RowGroup, fields_of
 from airflow_delta_provider.domain.formats.parquet.schema import Field, Struct
@@ -41,7 +42,7 @@ class UnreadFileError(Exception):
 
 
 def batches(
-    content: bytes,
+    content: Content,
     fields: Mapping[str, Collection[str]],
     kinds: Collection[str] | None,
     *,
@@ -71,26 +72,28 @@ def batches(
                     yield batch
 
 
-def charged(
-    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget
-) -> bool:
-    """Charge the budget for the actions of a file, whichever reader reads them.
+def charges(
+    content: Content, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget
+) -> Iterator[bool]:
+    """Open a file, then charge the budget for the actions of each row group, whichever reader reads them.
 
-    :return: False if the cost is unknown: the file is damaged, or cannot be read with Python alone
+    :return: True for each step; False at the end if the further cost is unknown: the file is damaged, or cannot be
+        read with Python alone
     :raises TooLargeError: if it exceeds the budget
     """
     try:
         file, columns = _opened(content, fields, kinds, budget)
+        yield True
         for group in file.row_groups():
             for column in columns:
                 group.charge(column)
+            yield True
     except ParquetError:
-        return False
-    return True
+        yield False
 
 
 def _opened(
-    content: bytes, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget | None
+    content: Content, fields: Mapping[str, Collection[str]], kinds: Collection[str] | None, budget: Budget | None
 ) -> tuple[ParquetFile, list[Field]]:
     """Return a file, and the wanted parts of its columns."""
     file = ParquetFile(content, {**STANDARD_CODECS, **page_codecs_of_packages()}, budget)

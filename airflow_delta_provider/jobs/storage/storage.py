@@ -151,6 +151,10 @@ def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
+#: Bytes of a block, number of blocks that are kept, and number that are read at once of a part that is read in order.
+_BLOCK, _MOST_BLOCKS, _AT_ONCE = 1 << 20, 16, 4
+
+
 class RangedFile(io.RawIOBase):
     """Reads only the requested ranges of a file in storage.
 
@@ -183,3 +187,62 @@ class RangedFile(io.RawIOBase):
         found = self._storage.read_range(self._uri, self._position, end) if self._position < end else b""
         self._position += len(found)
         return found
+
+
+class BlockFile(RangedFile):
+    """Reads a file in blocks, and keeps the last ones. It can also be sliced, as bytes can.
+
+    A reader of Parquet goes through many columns side by side, each in small steps. A part that is larger than a block
+    is not kept.
+    """
+
+    def __init__(self, storage: Storage, uri: str, size: int) -> None:
+        super().__init__(storage, uri, size)
+        self._blocks: dict[int, bytes] = {}
+        self.failure: Exception | None = None
+        """The error of the storage that ended the last read: libraries may raise another one for it."""
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, end, _ = part.indices(self._size)
+        if start >= end:
+            return b""
+        first, last = start // _BLOCK, (end - 1) // _BLOCK
+        if end - start > _BLOCK and not all(number in self._blocks for number in range(first, last + 1)):
+            return self._read(start, end)
+        content = self._block(first) if first == last else b"".join(map(self._block, range(first, last + 1)))
+        return content[start - first * _BLOCK : end - first * _BLOCK]
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._position + size, self._size)
+        found = self[self._position : end]
+        self._position += len(found)
+        return found
+
+    def _block(self, number: int) -> bytes:
+        if number not in self._blocks:
+            last = (self._size - 1) // _BLOCK
+            wanted = range(number, min(number + _AT_ONCE, last + 1) if number - 1 in self._blocks else number + 1)
+            missing = [place for place in wanted if place not in self._blocks]
+            for place, content in self._storage.read_each(self._uri, self._read_block, missing):
+                if len(self._blocks) >= _MOST_BLOCKS:
+                    del self._blocks[next(iter(self._blocks))]
+                self._blocks[place] = content
+        content = self._blocks.pop(number)
+        self._blocks[number] = content  # as the last one that was used
+        return content
+
+    def _read_block(self, number: int) -> bytes:
+        return self._read(number * _BLOCK, min((number + 1) * _BLOCK, self._size))
+
+    def _read(self, start: int, end: int) -> bytes:
+        try:
+            content = self._storage.read_range(self._uri, start, end)
+            if len(content) < end - start:
+                raise MissingFileError(self._uri)  # it was replaced by a shorter one
+        except Exception as error:
+            self.failure = error
+            raise
+        return content

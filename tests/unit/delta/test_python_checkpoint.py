@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
 from airflow_delta_provider.jobs.delta.checkpoint_files import PARSED_FIELDS, CheckpointFiles
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
+from airflow_delta_provider.jobs.storage.storage import BlockFile
 from tests.unit.checkpoint_builder import COLUMNS, actions_of, as_parquet
 from tests.unit.log_builder import Actions
 
@@ -56,11 +58,35 @@ ACTIONS: Actions = [
 ]
 
 
+class InMemory(LocalStorage):
+    """A storage of one file."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__()
+        self._content = content
+
+    def read_range(self, path: str, start: int, end: int) -> bytes:
+        assert 0 <= start < end <= len(self._content)
+        return self._content[start:end]
+
+
 def both(content: bytes, *, whole: bool = False) -> None:
-    """Compare what is found, for all that is asked."""
+    """Compare what is found, for all that is asked, in the whole file and by small parts."""
     for fields, kinds, parsed in ALL[1:] if whole else ALL:
         by_arrow = actions_of(arrow_checkpoint.batches(content, fields, kinds, parsed=parsed))
         assert actions_of(python_checkpoint.batches(content, fields, kinds, parsed=parsed)) == by_arrow
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("airflow_delta_provider.jobs.storage.storage._BLOCK", 100)
+            patch.setattr("airflow_delta_provider.domain.formats.parquet.pages._HEADER_SIZE", 3)
+            patch.setattr(arrow_checkpoint, "_STEP", 150)
+            for reader in (arrow_checkpoint, python_checkpoint):
+                file = BlockFile(InMemory(content), "file:/c", len(content))
+                assert actions_of(reader.batches(file, fields, kinds, parsed=parsed)) == by_arrow
+            file = BlockFile(InMemory(content), "file:/c", len(content))
+            in_parts, at_once = Budget(len(content)), Budget(len(content))
+            charged = list(python_checkpoint.charges(file, fields, kinds, in_parts))
+            assert charged == list(python_checkpoint.charges(content, fields, kinds, at_once))
+            assert in_parts.left == at_once.left
 
 
 def written(table: pa.Table, **options: Any) -> bytes:

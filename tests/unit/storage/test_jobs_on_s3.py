@@ -201,6 +201,16 @@ def checkpointed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return table
 
 
+@pytest.fixture(params=["whole", "in parts"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Read checkpoints as a whole, or in parts as large ones. Return a number of requests after which more follow."""
+    if request.param == "in parts":
+        monkeypatch.setattr("airflow_delta_provider.jobs.delta.checkpoint_files._MOST_WHOLE", 0)
+        monkeypatch.setattr("airflow_delta_provider.jobs.storage.storage._BLOCK", 1000)
+    return 6 if request.param == "in parts" else 1
+
+
+@pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("options", KINDS, ids=lambda options: options.kind)
 @pytest.mark.parametrize("of", READ)
 @pytest.mark.parametrize("fault", FAULTS)
@@ -229,11 +239,19 @@ def test_a_store_that_fails_once_changes_nothing(
 @pytest.mark.parametrize("of", READ)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_store_that_goes_on_failing_is_no_verdict_about_the_table(
-    server: SmallS3, checkpointed: Path, options: Options, of: str, fault: str
+    server: SmallS3, checkpointed: Path, options: Options, of: str, fault: str, reading: int
 ) -> None:
     for name in ("t", "other"):
         server.load(checkpointed, name)
-    server.fault = lambda method, key: FAULTS[fault] if key.startswith("t/") and key.endswith(of) else None
+    passed = dict.fromkeys(server.objects, reading if of == READ[0] else 0)
+
+    def failing(_: str, key: str) -> tuple[int, str] | None:
+        if not (key.startswith("t/") and key.endswith(of)):
+            return None
+        passed[key] -= 1
+        return FAULTS[fault] if passed[key] < 0 else None
+
+    server.fault = failing
     session = python_session(Storages({"timeout": "300ms"}))
     there, other = run(JobRequest((f"{LAKE}/t", f"{LAKE}/other"), options), session).tables
     assert (there.verdict, there.retryable, other.verdict) == (Verdict.FAULT, True, Verdict.PASS)

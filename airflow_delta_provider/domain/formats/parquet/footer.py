@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
@@ -33,6 +33,14 @@ ENCRYPTED_MAGIC = b"PARE"
 TRAILER_SIZE = 8
 
 _Read = TypeVar("_Read")
+
+
+class Content(Protocol):
+    """The bytes of a file: in memory, or read by ranges."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
 
 
 class FooterError(Exception):
@@ -191,6 +199,13 @@ def footer_size(tail: bytes) -> int:
     if magic != MAGIC:
         raise FooterError(f"it is not a Parquet file, or is truncated: it does not end with {MAGIC.decode()}")
     return int.from_bytes(tail[-TRAILER_SIZE:-4], "little") + TRAILER_SIZE
+
+
+def read_footer(content: Content) -> Footer:
+    """Read the metadata of a whole file; raises as :func:`parse_footer`."""
+    end = len(content)
+    size = footer_size(content[max(end - TRAILER_SIZE, 0) : end])
+    return parse_footer(content[max(end - size, 0) : end])
 
 
 def parse_footer(tail: bytes, like: Footer | None = None) -> Footer:

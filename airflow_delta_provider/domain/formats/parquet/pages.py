@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.formats.parquet.encodings import (
     longest_byte_array,
     looked_up,
 )
-from airflow_delta_provider.domain.formats.parquet.footer import StoredChunk
+from airflow_delta_provider.domain.formats.parquet.footer import Content, StoredChunk
 from airflow_delta_provider.domain.formats.parquet.schema import Leaf, PhysicalType
 from airflow_delta_provider.domain.formats.parquet.thrift import (
     Cursor,
@@ -111,10 +111,12 @@ class Column(NamedTuple):
     values: Sequence[Any]
 
 
-def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> Column:
+def read_column(
+    content: Content, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget
+) -> Column:
     """Read a column of one row group.
 
-    :param content: content of the file
+    :param content: the file
     :param codecs: codecs by their names in ``parquet.thrift``
     :raises MissingCodecError: if the codec of its pages is missing from ``codecs``
     :raises ParquetError: if it is damaged
@@ -149,7 +151,9 @@ def read_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[
     return Column(b"".join(definitions), b"".join(repetitions), values)
 
 
-def charge_column(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> None:
+def charge_column(
+    content: Content, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget
+) -> None:
     """Charge the budget for a column of one row group, mostly without decoding the column.
 
     :raises ParquetError: if it is damaged, as far as that is noticed
@@ -172,7 +176,9 @@ _SHARE = 8
 _SMALL = 1 << 20
 
 
-def _most_repeated(content: bytes, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget) -> int:
+def _most_repeated(
+    content: Content, chunk: StoredChunk, leaf: Leaf, codecs: Mapping[str, Codec], budget: Budget
+) -> int:
     """Charge the budget for the pages of a column, except repeated values.
 
     Return the maximum bytes of values that are stored once but may be used repeatedly.
@@ -290,32 +296,56 @@ class _Page:
         return self._stored[definition_start:start], self._stored[:definition_start], data, 0
 
 
-def _pages(content: bytes, chunk: StoredChunk, codecs: Mapping[str, Codec], budget: Budget) -> Iterator[_Page]:
+def _pages(content: Content, chunk: StoredChunk, codecs: Mapping[str, Codec], budget: Budget) -> Iterator[_Page]:
     """Yield dictionary and data pages. Each has at least one byte, so the loop ends."""
     end = chunk.start + chunk.size
     if not 0 <= chunk.start <= end <= len(content):
         raise ParquetError(f"its footer places a column at bytes {chunk.start} to {end} of {len(content)}")
-    cursor = Cursor(content, chunk.start)
-    while cursor.position < end:
+    position = chunk.start
+    while position < end:
         try:
-            header = cursor.struct()
-            kind = _number(header, _PAGE_TYPE)
-            start, size = cursor.position, _number(header, _SIZE)
-            cursor.position += _number(header, _COMPRESSED_SIZE)
-            if cursor.position > end:
+            header, body, size = _header(content, position, end)
+            kind, start = _number(header, _PAGE_TYPE), position + size
+            position = start + _number(header, _COMPRESSED_SIZE)
+            if position > end:
                 raise ParquetError("a page ends behind its column")
-            stored = content[start : cursor.position]
+            stored = content[start:position]
             if _CRC in header and crc32(stored) != header[_CRC] & 0xFFFFFFFF:
                 raise ParquetError(f"the page at byte {start} does not have the checksum that is stored with it")
             if kind not in _HEADERS:  # an index, or a page of a newer format
                 continue
-            if _HEADERS[kind] not in header:
+            if body is None:
                 raise ParquetError("a page has no header of its kind")
-            body = Cursor(content, header[_HEADERS[kind]]).struct()
         except ThriftError as error:
             raise ParquetError(f"the header of a page is damaged: {error}") from None
+        size = _number(header, _SIZE)
         budget.take(size)
         yield _Page(kind, body, stored, size, chunk.codec, codecs)
+
+
+#: Bytes that are read at first for the header of a page.
+_HEADER_SIZE = 1 << 12
+
+
+def _header(content: Content, position: int, end: int) -> tuple[dict[int, Any], dict[int, Any] | None, int]:
+    """Return the header of a page, the header of its kind if there is one, and the size of both in bytes.
+
+    :raises ThriftError: if it is damaged
+    """
+    in_memory, most = isinstance(content, bytes), _HEADER_SIZE
+    while True:
+        part = content if in_memory else content[position : min(position + most, end)]
+        cursor = Cursor(part, start := position if in_memory else 0)  # type: ignore[arg-type]  # bytes in both cases
+        try:
+            header = cursor.struct()
+            of_kind = header.get(_HEADERS.get(header.get(_PAGE_TYPE, -1), -1))
+            body = None if of_kind is None else Cursor(cursor.data, of_kind).struct()
+        except ThriftError:
+            if in_memory or position + most >= end:
+                raise
+            most *= 16
+        else:
+            return header, body, cursor.position - start
 
 
 def _number(header: dict[int, Any], field: int) -> int:

@@ -13,7 +13,7 @@ from itertools import compress, islice, repeat
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.formats.budget import Budget
-from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, StoredChunk, parse_footer
+from airflow_delta_provider.domain.formats.parquet.footer import Content, Footer, FooterError, StoredChunk, read_footer
 from airflow_delta_provider.domain.formats.parquet.pages import (
     STANDARD_CODECS,
     Codec,
@@ -224,17 +224,17 @@ _DICT_SIZE = 232
 class ParquetFile:
     """A file whose rows are read.
 
-    :param content: content of the whole file
+    :param content: the whole file
     :param codecs: codecs by their names in ``parquet.thrift``
     :param budget: memory limit for its values; by default, a limit that depends on its size
     :raises ParquetError: if its footer or its schema is damaged or encrypted
     """
 
     def __init__(
-        self, content: bytes, codecs: Mapping[str, Codec] = STANDARD_CODECS, budget: Budget | None = None
+        self, content: Content, codecs: Mapping[str, Codec] = STANDARD_CODECS, budget: Budget | None = None
     ) -> None:
         try:
-            footer = parse_footer(content)
+            footer = read_footer(content)
             self._row_counts = footer.row_counts
         except FooterError as error:
             raise ParquetError(str(error)) from None
@@ -312,7 +312,7 @@ class RowGroup:
 class _ColumnReader:
     """Reads columns of a file, and refuses columns that overlap."""
 
-    def __init__(self, content: bytes, footer: Footer, codecs: Mapping[str, Codec], budget: Budget) -> None:
+    def __init__(self, content: Content, footer: Footer, codecs: Mapping[str, Codec], budget: Budget) -> None:
         self._content = content
         self._footer = footer
         self._codecs = codecs
