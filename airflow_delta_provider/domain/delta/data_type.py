@@ -9,6 +9,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Union
 
 from airflow_delta_provider.domain.text import SqlNameError, did_you_mean, quote, split_name
@@ -69,6 +70,11 @@ class StructType:
     """A struct. The schema of a table is a struct."""
 
     fields: tuple[StructField, ...]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, StructField]:
+        """The fields by name; the first one if several have the same."""
+        return {field.name: field for field in reversed(self.fields)}
 
     def __str__(self) -> str:
         return f"struct<{','.join(f'{f.name}:{f.data_type}' for f in self.fields)}>"

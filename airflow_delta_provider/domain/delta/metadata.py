@@ -224,7 +224,7 @@ def physical_parts(column: Column, schema: StructType, mode: MappingMode) -> tup
     here: DataType = schema
     for part, kind in zip(column.parts, column.kinds):
         if isinstance(here, StructType) and kind == "field":
-            field = next(f for f in here.fields if f.name == part)
+            field = here.by_name[part]
             parts.append(physical_name(field, mode))
             here = field.data_type
         else:
