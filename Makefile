@@ -231,9 +231,10 @@ benchmark: setup
 	$(BIN)/python -m benchmarks.check_paimon_metadata
 	$(BIN)/python -m benchmarks.check_paimon_rows
 
-# Not part of `make benchmark`, as it takes long: large checkpoints and many merges, beside deltalake, and a report about many
-# tables, opened in Chromium if it is installed.
+# Not part of `make benchmark`, as it takes long: curves over files, commits and tables, beside deltalake and Spark; large
+# checkpoints and many merges; and a report about many tables, opened in Chromium if it is installed.
 benchmark-scale: setup
+	$(BIN)/python -m benchmarks.curves
 	$(BIN)/python -m benchmarks.scale 1000000
 	$(BIN)/python -m benchmarks.large_checkpoints 5000000 1
 

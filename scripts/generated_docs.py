@@ -9,6 +9,7 @@ from scripts import (
     command_line_page,
     compatibility_page,
     configuration_page,
+    curves_picture,
     engine_facts,
     engines_page,
     folders_picture,
@@ -43,6 +44,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     report_picture.PICTURE: report_picture.render,
     report_picture.DEMO: report_picture.render_demo,
     folders_picture.PICTURE: folders_picture.render,
+    **curves_picture.pictures(),
 }
 
 
