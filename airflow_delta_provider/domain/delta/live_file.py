@@ -82,13 +82,11 @@ class LiveFile(NamedTuple):
         return self.base_row_id, self.default_row_commit_version
 
     def same_as(self, other: LiveFile) -> bool:
-        """Return True if the log's entries for this logical file agree, ignoring statistics."""
-        return (self.key, self.size, self.base_row_id, self.default_row_commit_version) == (
-            other.key,
-            other.size,
-            other.base_row_id,
-            other.default_row_commit_version,
-        )
+        """Return True if the log's entries for this logical file agree, ignoring statistics.
+
+        :param other: a file with the same key
+        """
+        return self[1:4] == other[1:4]  # size, baseRowId, defaultRowCommitVersion
 
 
 class RemovedFile(NamedTuple):

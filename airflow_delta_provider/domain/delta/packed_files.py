@@ -281,8 +281,8 @@ class PackedFiles:
 
     def file(self, row: int) -> LiveFile:
         """Return an added file."""
-        (found,) = self.files(row, row + 1)
-        return found
+        numbers = self._sizes[row], self._base_ids[row], self._versions[row], self._counts[row]
+        return _make_file((self._path(row), *numbers, self._vectors.get(row), True))
 
     def files(self, start: int, end: int) -> Iterator[LiveFile]:
         """Yield the files of rows; only those that are added count."""

@@ -49,3 +49,11 @@ def test_states_that_do_not_contradict_each_other(other: TableState) -> None:
 def test_contradiction_is_named(other: TableState, said: str) -> None:
     (found,) = differences(state(A, B), other)
     assert found.startswith(said)
+
+
+def test_replaced_file_is_missing_in_both_directions() -> None:
+    found = list(differences(state(A, B), state(A, LiveFile("c", 1, 5, 1, 5))))
+    assert found == [
+        "1 live file is only in the first, the first b",
+        "1 live file is only in the second, the first c",
+    ]
