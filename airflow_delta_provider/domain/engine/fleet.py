@@ -7,7 +7,7 @@ A fleet file contains, each optional: ``engines``, ``profiles``, ``policy``, ``m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -181,9 +181,13 @@ class Fleet:
         top = {key: given[key] for key in (_READABLE, _WRITABLE) if key in given}
         listed = given.get("policy")
         entries = [listed] if isinstance(listed, Mapping) else _list(("policy",), listed)
-        policies = [_policy(("policy", index), entry, engines, profiles) for index, entry in enumerate(entries)]
+        by_name: dict[str, list[_Engine]] = {}
+        for engine in engines:
+            for name in {each.casefold() for each in engine.names}:
+                by_name.setdefault(name, []).append(engine)
+        policies = [_policy(("policy", index), entry, by_name, profiles) for index, entry in enumerate(entries)]
         if top:
-            policies.insert(0, _policy((), top, engines, profiles))
+            policies.insert(0, _policy((), top, by_name, profiles))
         return cls(engines=engines, policies=tuple(policies), profiles=profiles)
 
     @property
@@ -207,11 +211,13 @@ class Fleet:
         engines = dict.fromkeys(
             (*self.engines, *(engine for policy in policies for engine in (*policy.readable, *policy.writable)))
         )
+        readable = {engine for policy in policies for engine in policy.readable}
+        writable = {engine for policy in policies for engine in policy.writable}
         members = []
         for engine in engines:
             reads, writes = any(map(fits, engine.reads)), any(map(fits, engine.writes))
-            must_read = any(engine in policy.readable for policy in policies) if policies else reads
-            must_write = any(engine in policy.writable for policy in policies) if policies else writes
+            must_read = engine in readable if policies else reads
+            must_write = engine in writable if policies else writes
             if reads or writes or must_read or must_write:
                 members.append(
                     Member(
@@ -259,8 +265,12 @@ def _engines(where: tuple[str | int, ...], entry: Any, profiles: Mapping[str, Pr
 
 
 def _policy(
-    where: tuple[str | int, ...], entry: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
+    where: tuple[str | int, ...], entry: Any, engines: Mapping[str, Sequence[_Engine]], profiles: Mapping[str, Profile]
 ) -> _Policy:
+    """Read a policy.
+
+    :param engines: the declared engines by their names, in lower case
+    """
     given = mapping_of(where, entry, _POLICY_KEYS)
     named = {
         key: tuple(
@@ -278,23 +288,23 @@ def _policy(
 
 
 def _meant(
-    where: tuple[str | int, ...], name: Any, engines: tuple[_Engine, ...], profiles: Mapping[str, Profile]
-) -> tuple[_Engine, ...]:
+    where: tuple[str | int, ...], name: Any, engines: Mapping[str, Sequence[_Engine]], profiles: Mapping[str, Profile]
+) -> Sequence[_Engine]:
     """Return the engines that a policy means: those declared with that name, or else one that only the policy names."""
     if not isinstance(name, str) or not name.strip():
         raise FleetError(where, f"it is {name!r}; it has to be the name of an engine.")
-    declared = tuple(engine for engine in engines if _is_one_of(name, engine.names))
-    if declared:
+    if declared := engines.get(name.casefold()):
         return declared
+    own_names = dict.fromkeys(engine.name for declared in engines.values() for engine in declared)
     stem, _, version = name.rpartition(" ")
     profile = profile_named(name, profiles)
     if profile is not None:
         return (_Engine(name=profile.name, profile=profile, version=None),)
     if stem and version[:1].isdigit():
-        profile = _profile(where, stem, profiles, (engine.name for engine in engines))
+        profile = _profile(where, stem, profiles, own_names)
         version = _version(where, version, profile)
         return (_Engine(name=f"{profile.name} {version}", profile=profile, version=version),)
-    return (_Engine(name=name, profile=_profile(where, name, profiles, (e.name for e in engines)), version=None),)
+    return (_Engine(name=name, profile=_profile(where, name, profiles, own_names), version=None),)
 
 
 def _profile(
