@@ -48,8 +48,11 @@ class Taken(NamedTuple):
     jvm: float
 
 
-def write(table: Path, files: int) -> None:
-    """Write a table whose log begins at a checkpoint and has another one."""
+def write(table: Path, files: int, *, overlap: bool = False) -> None:
+    """Write a table whose log begins at a checkpoint and has another one.
+
+    :param overlap: True if each file shares half of its row ids with the next one
+    """
     log = table / "_delta_log"
     log.mkdir(parents=True)
     made = RowTrackedLog(files)
@@ -67,15 +70,19 @@ def write(table: Path, files: int) -> None:
         text = "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in commits[-1])
         (log / f"{version:020d}.json").write_text(text)
     begun = {"domainMetadata": {**mark, "configuration": json.dumps({"rowIdHighWaterMark": files * _ROWS - 1})}}
-    _write(log, 0, [*head, begun], [], files)
+    _write(log, 0, [*head, begun], [], files, _ROWS // 2 if overlap else _ROWS)
     last = next(action for action in commits[-1] if "domainMetadata" in action)
-    _write(log, _COMMITS, [*head, last], [a for actions in commits for a in actions if "add" in a], files)
+    adds = [a for actions in commits for a in actions if "add" in a]
+    _write(log, _COMMITS, [*head, last], adds, files, _ROWS // 2 if overlap else _ROWS)
 
 
-def _write(log: Path, version: int, head: list[dict[str, Any]], adds: list[dict[str, Any]], files: int) -> None:
+def _write(
+    log: Path, version: int, head: list[dict[str, Any]], adds: list[dict[str, Any]], files: int, step: int
+) -> None:
     """Write a checkpoint of several files.
 
     :param adds: actions besides those of the first version
+    :param step: row ids from the first of a file to the first of the next one
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -147,7 +154,7 @@ def _write(log: Path, version: int, head: list[dict[str, Any]], adds: list[dict[
                     pa.array([_MADE] * count, pa.int64()),
                     pa.array([False] * count),
                     stats,
-                    pc.multiply(some, _ROWS),
+                    pc.multiply(some, step),
                     pa.array([0] * count, pa.int64()),
                 ]
                 column = pa.StructArray.from_arrays(fields, fields=list(add_type))

@@ -85,15 +85,16 @@ class RowTrackedMergeLog(MergeLog, RowTrackedLog):
     """The same with row tracking: the new files carry materialized row ids."""
 
 
-def write_checkpointed(table: Path, files: int, form: str) -> None:
+def write_checkpointed(table: Path, files: int, form: str, made: PlainLog | None = None) -> None:
     """Write a table whose log begins at a checkpoint.
 
     :param files: number of live files
     :param form: ``classic``, ``multi-part`` or ``V2``
+    :param made: makes the actions
     """
     log = table / "_delta_log"
     log.mkdir(parents=True)
-    made = PlainLog(files)
+    made = made or PlainLog(files)
     if form == "V2":
         made.protocol = _V2  # type: ignore[misc]  # of this log alone
     commits = [made.actions(version, _MADE + 1000 * version) for version in range(4)]
