@@ -237,6 +237,8 @@ benchmark-scale: setup
 	$(BIN)/python -m benchmarks.curves
 	$(BIN)/python -m benchmarks.scale 1000000
 	$(BIN)/python -m benchmarks.large_checkpoints 5000000 1
+	$(BIN)/python -m benchmarks.large_tables 100000
+	$(BIN)/python -m benchmarks.large_changes 100000
 
 clean:
 	rm -rf $(VENV) .lineage .incidents .kubernetes .minicluster .minicluster-m2 $(S3) $(STORES) $(GCS) $(PLATFORMS) .venv-matrix .demo build dist *.egg-info
