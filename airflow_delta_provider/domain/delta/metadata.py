@@ -164,6 +164,14 @@ class Metadata:
         return "" if _is_all_void(self.schema) else None
 
     @cached_property
+    def mapped_schema(self) -> MappedSchema:
+        """The schema with its mapping: see :meth:`MappedSchema.of`. Many rules need it."""
+        fields: list[MappedField] = []
+        for field in self.schema.fields:
+            fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
+        return MappedSchema(self.properties.mapping_mode, tuple(fields), self.properties.max_column_id)
+
+    @cached_property
     def properties(self) -> TableProperties:
         """The properties that have a meaning in Delta, parsed."""
         return TableProperties.parse(self.configuration)
@@ -313,10 +321,7 @@ class MappedSchema:
 
         :raises BrokenLogError: if the schema string is not a struct
         """
-        fields: list[MappedField] = []
-        for field in metadata.schema.fields:
-            fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
-        return cls(metadata.properties.mapping_mode, tuple(fields), metadata.properties.max_column_id)
+        return metadata.mapped_schema
 
     @classmethod
     def readable(cls, metadata: Metadata) -> MappedSchema | None:
