@@ -212,7 +212,7 @@ def test_answer_counts_if_the_process_has_a_fault_at_its_end(table: Path, fake_d
         f"class io:\n    IOConfig = S3Config = dict\n{_READ}return Frame()\n"
     )
 
-    report = check(table, engines=("daft",), seconds_per_engine=10)
+    report = check(table, engines=("daft",), seconds_per_engine=15 if "sleep" in at_exit else 60)
 
     assert codes(report) == ["CP10", "CP11"]
     assert "Daft 9.9.9 reads 1 row; by the log, the table has 6" in report.findings[0].message
