@@ -17,8 +17,9 @@ from airflow_delta_provider.domain.report.report import JobReport
 from airflow_delta_provider.domain.request.option import Choice, Document, Entries, Flag, Option, Value
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import is_relative
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import replace_file
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 
 def flags_of(options: type[Options]) -> Mapping[str, str]:

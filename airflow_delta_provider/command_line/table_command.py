@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.table_name import is_catalog_name
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.run.runner import run
 from airflow_delta_provider.jobs.run.tables import DELTA_MARKS, matches
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.tables.session import TableError
 
 #: Directories in every Paimon table.

@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.engine.spark_library import FILE_CONFLICTS, METADATA_CONFLICTS
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.jobs.spark.engine_errors import understand
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from tests.tables.protocols import legacy
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.jobs.spark.hadoop_storage import HadoopStorage
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from tests.spark.webhdfs import WebHdfs
 from tests.tables import log
 from tests.tables.row_tracking import operations, partitioned

@@ -16,8 +16,8 @@ from airflow_delta_provider.domain.delta.log_files import commit_name
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport, Verdict
 from airflow_delta_provider.jobs.audit.range_audit import RangeAudit
 from airflow_delta_provider.jobs.process import TimeBudget, Timings, silent
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.unit.checkpoint_builder import as_json, as_parquet, classic_name, reconciled, uuid_name, v2_metadata
 from tests.unit.local_table import open_log
 from tests.unit.log_builder import Actions, Table

@@ -51,8 +51,7 @@ from airflow_delta_provider.jobs.row_tracking.row_proofs import (
     survey_with_statistics,
     unread,
 )
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 
 class RowConditions:

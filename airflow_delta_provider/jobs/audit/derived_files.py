@@ -59,8 +59,7 @@ from airflow_delta_provider.jobs.audit.reduction import Reduction
 from airflow_delta_provider.jobs.delta.kept_log import last_adds_after
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Timings
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 #: Budget for older checkpoints, in file actions: a free amount, an amount per action of the commits, and the cost of
 #: opening a checkpoint. Comparing an action costs about a fifth of checking one in a commit.

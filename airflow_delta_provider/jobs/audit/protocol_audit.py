@@ -40,8 +40,8 @@ from airflow_delta_provider.jobs.audit.range_audit import LogLevel, RangeAudit, 
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import commit_times
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.state_store import StateStore
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 if TYPE_CHECKING:
     from airflow_delta_provider.jobs.row_tracking.row_proofs import RowProofs

@@ -38,8 +38,7 @@ from airflow_delta_provider.jobs.delta.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings
-from airflow_delta_provider.jobs.storage.errors import OutOfMemoryError, StorageError, UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, OutOfMemoryError, StorageError, UnreadFileError
 
 #: Number of commits between two lines of progress.
 _STEP = 5000

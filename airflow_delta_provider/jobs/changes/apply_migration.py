@@ -54,8 +54,7 @@ from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.migrations.planning import plan_for_table
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session import why_not_analyzed_fit, why_not_parsed_fit
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 
 def find_obstacles(

@@ -29,7 +29,7 @@ from airflow_delta_provider.jobs.delta.session import OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.engine_errors import understand
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 #: Seconds before each further try after a failure of the storage.
 _WAITS = (0.2, 1.0, 3.0)

@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.changes.commit import refuse_unsafe_store
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.session import configured
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 #: Tries if other writers commit at the same moment, and seconds before each further one.
 _TRIES, _WAIT = 8, 0.5

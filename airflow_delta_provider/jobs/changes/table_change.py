@@ -30,7 +30,7 @@ from airflow_delta_provider.jobs.migrations.planning import preflight_of
 from airflow_delta_provider.jobs.process import Progress, Timings
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.engine_errors import understand
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 _TRIES = 3
 #: Remedy if another writer changed the table so that the request no longer fits it.

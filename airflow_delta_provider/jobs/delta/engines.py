@@ -38,8 +38,7 @@ from airflow_delta_provider.domain.formats.parquet.footer import FooterError
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, SchemaElement, TimeUnit
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.jobs.delta.table_log import TableLog, time_of_commit
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 from airflow_delta_provider.jobs.tables.table_storage import DataFiles
 
 #: Number of commits that count as recent.

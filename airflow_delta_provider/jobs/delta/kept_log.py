@@ -35,7 +35,7 @@ from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.delta.table_properties import is_true
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.jobs.delta.table_log import TableLog
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 #: For up to this many files, a commit is parsed only if its bytes mention one of the paths.
 _FEW_FILES = 10

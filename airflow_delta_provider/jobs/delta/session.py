@@ -24,8 +24,9 @@ from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Submitter
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import local_path
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession, parse_table_name
 from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of

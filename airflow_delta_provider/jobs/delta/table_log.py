@@ -39,8 +39,7 @@ from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState, Transition, advance
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 #: Number of commits to read at once if the number needed is unknown.

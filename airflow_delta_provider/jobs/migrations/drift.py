@@ -61,7 +61,7 @@ from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.planning import with_like_columns
 from airflow_delta_provider.jobs.process import Progress, Timings
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 #: Number of commits that are read ahead in search of one that changed data.
 _AT_ONCE = 20

@@ -49,8 +49,7 @@ from airflow_delta_provider.jobs.delta.engines import decisions_about_files, wri
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 from airflow_delta_provider.jobs.tables.session import TableError
 
 

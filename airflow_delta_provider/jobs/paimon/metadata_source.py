@@ -36,8 +36,7 @@ from airflow_delta_provider.domain.paimon.manifest import (
 from airflow_delta_provider.domain.paimon.manifest_checks import ValueBounds, read_value_bounds
 from airflow_delta_provider.domain.paimon.schema import LargeFileError, PaimonFormatError, TableSchema
 from airflow_delta_provider.domain.paimon.snapshot import Commit, Damage, DamageKind, ManifestListFile, Snapshot
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from airflow_delta_provider.domain.request.check_options import PaimonCheckRowTr
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.paimon.metadata_source import MetadataSource
 from airflow_delta_provider.jobs.process import Progress
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import local_path
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.session import TableError, TableSession
 from airflow_delta_provider.jobs.tables.table import DELTA, PAIMON, check_the_path, format_of
 from airflow_delta_provider.jobs.tables.table_storage import DataFiles, TableStorage

@@ -25,7 +25,7 @@ from airflow_delta_provider.jobs.process import Progress, Timings, silent
 from airflow_delta_provider.jobs.repair.planning import Planning, repair_lines, report_of
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.engine_errors import understand
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 #: Number of tries if other writers are faster.
 _TRIES = 10

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import S, Storage, T
 
 
 class Overlay(Storage):

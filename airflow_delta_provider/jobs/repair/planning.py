@@ -54,8 +54,7 @@ from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings, silent
 from airflow_delta_provider.jobs.repair.overlay import Overlay
-from airflow_delta_provider.jobs.storage.errors import StorageError, UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError, UnreadFileError
 
 assert file_corrections  # registers its cures
 _POINTER = "_last_checkpoint"

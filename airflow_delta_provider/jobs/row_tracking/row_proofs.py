@@ -47,8 +47,7 @@ from airflow_delta_provider.jobs.delta.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import History, TableLog
 from airflow_delta_provider.jobs.process import Progress, TimeBudget
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 
 @dataclass

@@ -37,8 +37,8 @@ from airflow_delta_provider.domain.table_name import check_path
 from airflow_delta_provider.jobs.delta.session import DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Timings
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import is_link
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 _ICEBERG = "delta.universalFormat.enabledFormats"

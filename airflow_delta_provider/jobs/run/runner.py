@@ -24,8 +24,7 @@ from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.session import DeltaSession, TableTasks
 from airflow_delta_provider.jobs.process import Progress, TableCount, silent
 from airflow_delta_provider.jobs.run.tables import DELTA_MARKS, FolderNotListedError, NamedTables, expand
-from airflow_delta_provider.jobs.storage.errors import EngineError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import EngineError, MissingFileError
 from airflow_delta_provider.jobs.tables.session import AccessLimits, TableError
 
 #: A job: processes one table, given by name, as the request asks, and returns its report. It raises TableError if

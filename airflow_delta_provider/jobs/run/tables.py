@@ -21,7 +21,8 @@ from airflow_delta_provider.domain.table_name import (
 from airflow_delta_provider.domain.text import as_written
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import Progress, silent
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.tables.session import TableError
 
 #: Number of concurrent listings on storages with network latency.

@@ -23,9 +23,10 @@ from pyspark.sql import SparkSession
 
 from airflow_delta_provider.domain.table_name import is_relative
 from airflow_delta_provider.jobs.spark.engine_errors import understand
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.local_storage import PLAIN, LocalStorage, spellings
 from airflow_delta_provider.jobs.storage.remote_storage import ReadAhead, persistent
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
+from airflow_delta_provider.jobs.storage.storage import S, Storage, T
 
 #: More bytes than any stream has.
 _ENDLESS = (1 << 63) - 1

@@ -19,7 +19,19 @@ from airflow_delta_provider.domain.engine.secret_settings import masked_text
 from airflow_delta_provider.domain.errors import BrokenMetadataError, Shortage, UnreadMetadataError, shortage
 from airflow_delta_provider.domain.report.report import Finding, Verdict
 from airflow_delta_provider.jobs.process import MissingPackageError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+
+
+class MissingFileError(Exception):
+    """There is no such file or directory in the storage of a table.
+
+    Not a ``FileNotFoundError``, which means that the job itself lacks a local file and says nothing about the table.
+
+    :param path: path or URI that was requested
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class StorageError(Exception):

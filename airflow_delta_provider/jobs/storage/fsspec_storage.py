@@ -7,10 +7,9 @@ from datetime import datetime, timezone
 from inspect import signature
 from typing import Any
 
-from airflow_delta_provider.jobs.storage.errors import FileChangedError, may_pass, reported
+from airflow_delta_provider.jobs.storage.errors import FileChangedError, MissingFileError, may_pass, reported
 from airflow_delta_provider.jobs.storage.object_storage import SCHEMES as OBJECT_STORES
 from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage, StoreUri, persistent
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Names that filesystems use for a value that changes with a file. The first one present is used.
 _STAMPS = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")

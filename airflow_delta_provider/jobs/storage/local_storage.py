@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from urllib.parse import quote
 
-from airflow_delta_provider.jobs.storage.errors import OutOfMemoryError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, OutOfMemoryError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 #: Seconds to wait for the lock of a directory, and seconds between two tries.
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.02

@@ -15,6 +15,7 @@ from typing import Any
 
 from airflow_delta_provider.jobs.storage.errors import (
     FileChangedError,
+    MissingFileError,
     SilentStoreError,
     StorageError,
     UnconditionalError,
@@ -23,7 +24,6 @@ from airflow_delta_provider.jobs.storage.errors import (
     reported,
 )
 from airflow_delta_provider.jobs.storage.remote_storage import RemoteStorage, StoreUri, persistent
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 
 #: Defaults: a server that answers slowly is waited for, one that sends nothing is not.
 _DEFAULTS = {"connect_timeout": "5s", "read_timeout": "30s", "timeout": "600s"}

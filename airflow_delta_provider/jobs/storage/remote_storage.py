@@ -15,8 +15,8 @@ from itertools import islice
 from typing import ParamSpec
 from urllib.parse import quote
 
-from airflow_delta_provider.jobs.storage.errors import StorageError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, S, Storage, T
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError
+from airflow_delta_provider.jobs.storage.storage import S, Storage, T
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 

@@ -15,8 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from airflow_delta_provider.domain.text import short_digest
 from airflow_delta_provider.jobs.process import Progress
-from airflow_delta_provider.jobs.storage.errors import StorageError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 _ONE_AT_A_TIME = "Let one run at a time use the state of a table."
 #: Number of tries to write a file that others also write.

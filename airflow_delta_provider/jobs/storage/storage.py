@@ -1,4 +1,4 @@
-"""Interface of all storages, with files that are read by ranges, and files that are missing."""
+"""Interface of all storages, and files that are read by ranges."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
 
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
+
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-class MissingFileError(Exception):
-    """There is no such file or directory in the storage of a table.
-
-    Not a ``FileNotFoundError``, which means that the job itself lacks a local file and says nothing about the table.
-
-    :param path: path or URI that was requested
-    """
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
 
 
 class Storage(ABC):

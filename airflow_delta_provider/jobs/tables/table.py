@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.text import did_you_mean
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, Storage
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
+from airflow_delta_provider.jobs.storage.storage import Storage
 
 DELTA, PAIMON = "Delta Lake", "Apache Paimon"
 #: Format, directory, and pattern of a file name in it.

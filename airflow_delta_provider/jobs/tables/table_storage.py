@@ -20,9 +20,9 @@ from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import RowFile
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError, footer_size, parse_footer
 from airflow_delta_provider.domain.report.report import Verdict
 from airflow_delta_provider.domain.table_name import is_below, normal_location
-from airflow_delta_provider.jobs.storage.errors import EngineError, UnreadFileError
+from airflow_delta_provider.jobs.storage.errors import EngineError, MissingFileError, UnreadFileError
 from airflow_delta_provider.jobs.storage.local_storage import is_link, list_links, local_path
-from airflow_delta_provider.jobs.storage.storage import MissingFileError, RangedFile, S, Storage, T
+from airflow_delta_provider.jobs.storage.storage import RangedFile, S, Storage, T
 from airflow_delta_provider.jobs.tables.table import is_table
 
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(/.*)", re.DOTALL)

@@ -20,7 +20,7 @@ from airflow_delta_provider.jobs.paimon.metadata_source import SnapshotGoneError
 from airflow_delta_provider.jobs.paimon.table import TableFiles
 from airflow_delta_provider.jobs.spark.paimon.compared_rows import DeletedRows
 from airflow_delta_provider.jobs.spark.paimon.rows import FileSurvey, survey
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from tests.tables.paimon.archive import table_of
 from tests.tables.paimon.editing import EditedTable
 from tests.unit.paimon_checks import Storage, check, copy, told

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from airflow_delta_provider.jobs.storage.errors import StorageError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError
 from airflow_delta_provider.jobs.storage.fsspec_storage import FsspecStorage
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.small_s3 import SmallS3
 from tests.unit.storage.test_object_storage import ODD, fails_with
 

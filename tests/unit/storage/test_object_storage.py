@@ -9,9 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from airflow_delta_provider.jobs.storage.errors import StorageError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError
 from airflow_delta_provider.jobs.storage.object_storage import ObjectStorage
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
 from tests.small_s3 import SmallS3
 
 obstore = pytest.importorskip("obstore")

@@ -33,8 +33,7 @@ from airflow_delta_provider.jobs.paimon.table import TableFiles
 from airflow_delta_provider.jobs.spark.paimon.rows import UserColumn, content_of
 from airflow_delta_provider.jobs.spark.session import ship
 from airflow_delta_provider.jobs.spark.table_session import SparkTableSession
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 
 class DeletedRows:

@@ -36,8 +36,7 @@ from airflow_delta_provider.jobs.spark.hadoop_storage import literal
 from airflow_delta_provider.jobs.spark.row_tracking.row_reader import IS_DELETED, words_of
 from airflow_delta_provider.jobs.spark.session import ship
 from airflow_delta_provider.jobs.spark.table_session import SparkTableSession
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 _LOOKUP = (
     "path: string, occurrences: array<struct<step: int, after: boolean, deleted: array<bigint>, file: int, "

@@ -33,8 +33,7 @@ from airflow_delta_provider.jobs.spark.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.hadoop_storage import literal
 from airflow_delta_provider.jobs.spark.row_tracking.row_reader import IS_DELETED, words_of
 from airflow_delta_provider.jobs.spark.session import ship, why_not_analyzed_fit, why_not_parsed_fit
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 _LOOKUP = "key: string, file: int, deleted: array<bigint>, partition: map<string, string>"
 #: Prefix of column names from files, to distinguish them from the lookup's columns.

@@ -30,8 +30,7 @@ from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.engine_errors import condition_of
 from airflow_delta_provider.jobs.spark.hadoop_storage import literal
 from airflow_delta_provider.jobs.spark.session import ship
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 #: Number of positions of a file that one row of the result covers.
 _CHUNK = 32768

@@ -34,8 +34,7 @@ from airflow_delta_provider.jobs.delta.session import DeltaFiles
 from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowReader
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 #: Reasons why a footer has no row ids, by the rule that the survey found violated.
 _REASONS = {

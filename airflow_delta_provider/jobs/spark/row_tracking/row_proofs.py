@@ -61,7 +61,7 @@ from airflow_delta_provider.jobs.spark.row_tracking.condition_reader import Cond
 from airflow_delta_provider.jobs.spark.row_tracking.moved_rows import MovedRowsReader, UnreadFilesError
 from airflow_delta_provider.jobs.spark.row_tracking.uniqueness import prove
 from airflow_delta_provider.jobs.spark.session import configured, limited, ship
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError
 
 _RANGES = "first: bigint, end: bigint, version: bigint"
 #: Delta 4.1 and later refuse to read versions from before the retention time of removed files.

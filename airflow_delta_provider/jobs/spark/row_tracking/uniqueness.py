@@ -42,8 +42,7 @@ from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.row_tracking.deleted_positions import MISSING, VectorsInTasks
 from airflow_delta_provider.jobs.spark.row_tracking.distributed_ids import DistributedIds
 from airflow_delta_provider.jobs.spark.row_tracking.row_reader import FileRows, RowIds, RowReader
-from airflow_delta_provider.jobs.storage.errors import UnreadFileError
-from airflow_delta_provider.jobs.storage.storage import MissingFileError
+from airflow_delta_provider.jobs.storage.errors import MissingFileError, UnreadFileError
 
 
 class CollectedIds:
