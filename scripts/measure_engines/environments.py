@@ -1,4 +1,4 @@
-"""Environments, each with a release of an engine: virtual ones of Python, jars for Kernel, and servers of Trino."""
+"""Environments, each with a release of an engine: virtual ones of Python, jars of Kernel, and servers of Trino."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def environment(release: Measured, folder: Path) -> str:
             [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *release.packages],
             check=True,
         )
-        if release.engine == "kernel":
+        if release.engine in ("kernel", "sharing"):
             _resolve(release.jars, place)
         if release.engine == "trino":
             trino.install(release.jars, place)

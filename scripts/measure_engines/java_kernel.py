@@ -110,6 +110,43 @@ def rows(path: str, predicate: Any) -> list[dict[str, Any]]:
     return [row for row in found if not predicate or _meets(row[predicate[0]], predicate[1], wanted)]
 
 
+@_exceptions()
+def log_entries(path: str) -> tuple[int, dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    """Return version, protocol, metadata and live files of a table, as its log has them; for Kernel before 4.0."""
+    _, kernel, engine = _kernel()
+    snapshot = kernel.Table.forPath(engine, path).getLatestSnapshot(engine)
+    protocol, metadata = snapshot.getProtocol(), snapshot.getMetadata()
+    lists = {"readerFeatures": protocol.getReaderFeatures(), "writerFeatures": protocol.getWriterFeatures()}
+    found = {"minReaderVersion": protocol.getMinReaderVersion(), "minWriterVersion": protocol.getMinWriterVersion()}
+    columns = kernel.internal.util.VectorUtils.toJavaList(metadata.getPartitionColumns())
+    described = {
+        "id": metadata.getId(),
+        "format": {"provider": metadata.getFormat().getProvider(), "options": {}},
+        "schemaString": metadata.getSchemaString(),
+        "partitionColumns": list(columns),
+        "configuration": dict(metadata.getConfiguration()),
+    }
+    snapshot.getSchema(engine)  # which fails for types that it does not know
+    scan = snapshot.getScanBuilder(engine).build()
+    files = [row["add"] for batch in _each(scan.getScanFiles(engine, True)) for row in _selected(batch)]
+    features = {name: list(listed) for name, listed in lists.items() if listed}
+    return snapshot.getVersion(engine), found | features, described, files
+
+
+def vector_file(vector: Mapping[str, Any]) -> str:
+    """Return the path of the file with a deletion vector, relative to the table.
+
+    :param vector: descriptor with storage type ``u``
+    """
+    if vector["storageType"] != "u":
+        raise NotImplementedError(f"deletion vectors with storage type {vector['storageType']}")
+    _, kernel, _ = _kernel()
+    folder, encoded = vector["pathOrInlineDv"][:-20], vector["pathOrInlineDv"][-20:]
+    uuid = kernel.internal.deletionvectors.Base85Codec.decodeUUID(encoded).toString()
+    name = f"deletion_vector_{uuid}.bin"
+    return f"{folder}/{name}" if folder else name
+
+
 def _asked(method: Any, engine: Any, *arguments: Any) -> Any:
     """Call a method. Before Delta 4.0, it also takes the engine."""
     from py4j.protocol import Py4JError

@@ -12,7 +12,7 @@ class Measured:
     :param name: of its profile
     :param engine: how ``try_engine.py`` calls it
     :param packages: what pip installs
-    :param jars: Maven coordinates of Delta, for Spark and Kernel, or of the server of Trino
+    :param jars: Maven coordinates of Delta, for Spark, Kernel and Delta Sharing, or of the server of Trino
     """
 
     name: str
@@ -64,6 +64,12 @@ def _trino(version: str) -> Measured:
     return Measured("Trino", version, "trino", ("moto[server]==5.2.5",), jars=f"io.trino:trino-server:{version}:tar.gz")
 
 
+def _sharing(version: str, kernel: str) -> Measured:
+    packages = (f"delta-sharing=={version}", "moto[server]==5.2.5", "py4j==0.10.9.9")
+    jars = ",".join(f"io.delta:delta-kernel-{part}:{kernel}" for part in ("defaults", "api"))
+    return Measured("Delta Sharing", version, "sharing", packages, jars)
+
+
 RELEASES = (
     *map(_deltalake, ("0.19.2", "0.25.5", "1.0.2", "1.2.1", "1.3.0", "1.4.0", "1.5.1", "1.6.1", "1.6.3", "1.6.6")),
     _polars("1.0.0", "0.18.2"),
@@ -89,6 +95,7 @@ RELEASES = (
     _clickhouse("26.9", "4.4.0"),
     *map(_sail, ("0.5.0", "0.6.0", "0.6.6", "0.7.2")),
     *map(_trino, ("470", "476")),
+    _sharing("1.4.2", "3.2.0"),
 )
 
 #: Libraries whose tables are audited as they write them by default.

@@ -292,6 +292,9 @@ def _values() -> Iterator[tuple[str, Situation]]:
         "decimals, digits of doubles",
         Situation(_table("id INT, d DECIMAL(38,18)", short), (("d", ">", 2), ("d", "<", 3))),
     )
+    beside = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 9007199254740993), (2, NULL)"
+    made = _table("id INT, n BIGINT", beside, "INSERT INTO {t} VALUES (3, 9007199254740993)")
+    yield "whole numbers beyond doubles, beside NULL", Situation(made, (("n", "=", 9007199254740993),))
     empty = "INSERT INTO {t} VALUES (1, ''), (2, NULL), (3, ' ')"
     by_a: tuple[Predicate, ...] = (("a", "=", ""), ("a", "is null", None))
     yield "strings, empty", Situation(_table("id INT, a STRING", empty), by_a)

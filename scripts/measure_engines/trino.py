@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
+
+from scripts.measure_engines.store import BUCKET, KEY, store
 
 #: Folder in an environment that has the unpacked server.
 SERVER = "trino"
@@ -29,7 +30,6 @@ _LEAST_JAVA = 24
 #: Folder in which Linux installs releases of Java.
 _INSTALLED = Path("/usr/lib/jvm")
 _SECONDS_TO_START = 300
-_BUCKET, _KEY = "tables", "measured"
 _CONFIG = """\
 coordinator=true
 node-scheduler.include-coordinator=true
@@ -41,16 +41,15 @@ query.max-memory-per-node=400MB
 _CATALOG = f"""\
 connector.name=delta_lake
 hive.metastore=file
-hive.metastore.catalog.dir=s3://{_BUCKET}/metastore
+hive.metastore.catalog.dir=s3://{BUCKET}/metastore
 fs.native-s3.enabled=true
 s3.endpoint={{store}}
 s3.region=us-east-1
 s3.path-style-access=true
-s3.aws-access-key={_KEY}
-s3.aws-secret-key={_KEY}
+s3.aws-access-key={KEY}
+s3.aws-secret-key={KEY}
 delta.register-table-procedure.enabled=true
 """
-_NEXT = count()
 
 
 class TrinoError(Exception):
@@ -107,20 +106,10 @@ class Trino:
 
         :param home: unpacked server
         """
-        import boto3
-        from moto.server import ThreadedMotoServer
-
-        os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1"
-        served = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-        served.start()
-        host, port = served.get_host_and_port()
-        store = f"http://{host}:{port}"
-        keys = {"aws_access_key_id": _KEY, "aws_secret_access_key": _KEY}
-        self._store = boto3.client("s3", endpoint_url=store, region_name="us-east-1", **keys)
-        self._store.create_bucket(Bucket=_BUCKET)
+        self._store = store()
         self._tables: dict[str, tuple[str, str]] = {}
-        self._address = self._start(home, store)
-        self.query(f"CREATE SCHEMA delta.measured WITH (location = 's3://{_BUCKET}/schema')")
+        self._address = self._start(home, self._store.address)
+        self.query(f"CREATE SCHEMA delta.measured WITH (location = 's3://{BUCKET}/schema')")
 
     def _start(self, home: Path, store: str) -> str:
         port = _free_port()
@@ -177,19 +166,16 @@ class Trino:
         :param path: local directory of the table
         """
         if path not in self._tables:
-            number = next(_NEXT)
-            prefix, name = f"t{number}", f"delta.measured.t{number}"
-            for file in Path(path).rglob("*"):
-                if file.is_file() and not file.name.startswith("."):  # Hadoop's checksums, which no store has
-                    self._store.upload_file(str(file), _BUCKET, f"{prefix}/{file.relative_to(path).as_posix()}")
-            self.query(f"CALL delta.system.register_table('measured', '{prefix}', 's3://{_BUCKET}/{prefix}')")
+            prefix = self._store.copy(path)
+            name = f"delta.measured.{prefix}"
+            self.query(f"CALL delta.system.register_table('measured', '{prefix}', 's3://{BUCKET}/{prefix}')")
             self._tables[path] = name, prefix
         return self._tables[path][0]
 
     def commits(self, path: str) -> int:
         """Return the number of commits in the log of a registered table."""
-        listed = self._store.list_objects_v2(Bucket=_BUCKET, Prefix=f"{self._tables[path][1]}/_delta_log/")
-        return sum(each["Key"].rpartition("/")[2].removesuffix(".json").isdigit() for each in listed["Contents"])
+        keys = self._store.keys(f"{self._tables[path][1]}/_delta_log/")
+        return sum(key.rpartition("/")[2].removesuffix(".json").isdigit() for key in keys)
 
 
 @cache

@@ -20,9 +20,10 @@ from decimal import Decimal
 from typing import Any
 
 from airflow_delta_provider.jobs.migrations.engine_reader import sail_session
-from scripts.measure_engines import java_kernel, trino
+from scripts.measure_engines import java_kernel, sharing, trino
 
 Try = Callable[[str, list[str], list[str]], Any]
+Reader = Callable[[str, Any], Iterable[Mapping[str, Any]]]
 #: A row to append, by the types of columns.
 _VALUES: dict[str, Any] = {
     "integer": 9,
@@ -184,6 +185,15 @@ def _trino_append(path: str, columns: list[str], types: list[str]) -> Any:
     return trino.append(path, columns, [_TRINO_LITERALS.get(kind, repr(_VALUES[kind])) for kind in types])
 
 
+def _sharing_read(reader: Reader) -> Try:
+    def read(path: str, columns: list[str], types: list[str]) -> Any:
+        del types
+        rows = list(reader(path, None))
+        return _rows({name: [row[name] for row in rows] for name in columns[:2]}, columns)
+
+    return read
+
+
 WAYS: dict[str, dict[str, Try]] = {
     "deltalake": {"query": _deltalake_query, "pyarrow": _deltalake_arrow, "append": _deltalake_append},
     "polars": {"read": _polars_read, "append": _polars_append},
@@ -193,10 +203,10 @@ WAYS: dict[str, dict[str, Try]] = {
     "chdb": {"read": _chdb_read},
     "sail": {"read": _sail_read, "append": _sail_append},
     "trino": {"read": _trino_read, "append": _trino_append},
+    "sharing": {way: _sharing_read(reader) for way, reader in sharing.READERS.items()},
 }
 
 
-Reader = Callable[[str, Any], Iterable[Mapping[str, Any]]]
 _COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
 
 
@@ -356,6 +366,7 @@ READERS: dict[str, dict[str, Reader]] = {
     "chdb": {"read": _chdb_rows},
     "sail": {"read": _sail_rows},
     "trino": {"read": _trino_rows},
+    "sharing": sharing.READERS,
 }
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from airflow_delta_provider.jobs.migrations import try_engines
 from scripts.measure_engines import __main__ as measuring
-from scripts.measure_engines import trino
+from scripts.measure_engines import sharing, trino
 from scripts.measure_engines.releases import Measured
 from scripts.measure_engines.try_engine import comparable
 
@@ -193,3 +195,79 @@ def test_trino_gets_the_oldest_java_that_it_accepts(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(trino, "_LEAST_JAVA", 100)
     with pytest.raises(RuntimeError, match="Trino needs Java 100 or later"):
         trino.java()
+
+
+_SHARED = {"schemaString": '{"type": "struct", "fields": []}', "partitionColumns": [], "id": "", "format": {}}
+_VECTORS = "responseformat=delta;readerfeatures=deletionvectors,columnmapping,timestampntz"
+
+
+def shared(
+    monkeypatch: pytest.MonkeyPatch, capabilities: str, configuration: dict[str, str], reader: int = 3, **file: Any
+) -> tuple[str, dict[str, Any]]:
+    """Return the format of the answer for a table with one file, and its last line."""
+    protocol = {"minReaderVersion": reader, "minWriterVersion": 7 if reader == 3 else 2}
+    described = {"path": "a%2520b", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True, **file}
+    entries = (0, protocol, {**_SHARED, "configuration": configuration}, [described])
+    monkeypatch.setattr(sharing.java_kernel, "log_entries", lambda path: entries)
+    monkeypatch.setattr(sharing.java_kernel, "vector_file", lambda vector: "v.bin")
+    monkeypatch.setattr(sharing, "store", lambda: SimpleNamespace(signed=lambda key: f"signed {key}"))
+    server = sharing.Sharing()
+    server.paths["t"] = "t"
+    asked = dict(each.split("=") for each in filter(None, capabilities.split(";")))
+    _, form, lines = server.answer("t", asked, with_files=True)
+    return form, lines[-1]["file"]
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "reader", "form"),
+    [
+        ("", 3, "parquet"),
+        (_VECTORS.replace("=delta", "=delta,parquet"), 3, "delta"),
+        (_VECTORS.replace("=delta", "=delta,parquet"), 1, "parquet"),
+        (_VECTORS, 1, "delta"),
+    ],
+)
+def test_sharing_answers_in_the_format_of_the_reference_server(
+    monkeypatch: pytest.MonkeyPatch, capabilities: str, reader: int, form: str
+) -> None:
+    found, file = shared(monkeypatch, capabilities, {}, reader)
+
+    assert found == form
+    assert (file["url"] if form == "parquet" else file["deltaSingleAction"]["add"]["path"]) == "signed t/a%20b"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "vector", "why"),
+    [
+        ({"delta.columnMapping.mode": "name"}, None, "Unsupported Delta Table Properties"),
+        ({"delta.enableDeletionVectors": "true"}, None, "Unsupported Delta Table Properties"),
+        ({"delta.enableDeletionVectors": "false"}, {"storageType": "u"}, "Deletion Vector property disabled"),
+    ],
+)
+def test_sharing_refuses_in_format_parquet_and_not_in_delta(
+    monkeypatch: pytest.MonkeyPatch, configuration: dict[str, str], vector: dict[str, str] | None, why: str
+) -> None:
+    with pytest.raises(sharing.SharingError, match=why):
+        shared(monkeypatch, "", configuration, deletionVector=vector)
+
+    _, file = shared(monkeypatch, _VECTORS, configuration, deletionVector=vector)
+    vectors = {"storageType": "p", "pathOrInlineDv": "signed t/v.bin"} if vector else None
+    assert file["deltaSingleAction"]["add"].get("deletionVector") == vectors
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "value"),
+    [
+        (float("nan"), "long", None),
+        (7.0, "integer", 7),
+        (9007199254740992.0, "long", 9007199254740992),
+        (7, "decimal(12,1)", Decimal("7.0")),
+        (Decimal("1.2512"), "decimal(5,2)", Decimal("1.2512")),
+        ([("k", 1.0)], {"type": "map", "keyType": "string", "valueType": "integer"}, {"k": 1}),
+        (float("nan"), {"type": "array", "elementType": "integer"}, None),
+    ],
+)
+def test_values_of_pandas_are_compared_as_the_types_of_the_table_have_them(given: Any, kind: Any, value: Any) -> None:
+    found = sharing._value(given, kind)
+
+    assert (found, str(found)) == (value, str(value))
