@@ -93,7 +93,7 @@ def rows(path: str, predicate: Any) -> list[dict[str, Any]]:
     if predicate:
         name, comparison, value = predicate
         kind = _asked(snapshot.getSchema, engine).get(name).getDataType()
-        wanted = _python_value(value, str(kind).lower())
+        wanted = python_value(value, str(kind).lower())
         column = kernel.expressions.Column(name)
         if value is None:
             columns = gateway.jvm.java.util.ArrayList()
@@ -107,7 +107,7 @@ def rows(path: str, predicate: Any) -> list[dict[str, Any]]:
         for file in _each(files.getRows()):
             for batch in _each(_batches(gateway, kernel, engine, state, file)):
                 found += _selected(batch)
-    return [row for row in found if not predicate or _meets(row[predicate[0]], predicate[1], wanted)]
+    return [row for row in found if not predicate or meets(row[predicate[0]], predicate[1], wanted)]
 
 
 @_exceptions()
@@ -215,7 +215,7 @@ def _name(kind: Any) -> str:
     return str(kind).lower().partition("(")[0]
 
 
-def _python_value(value: Any, kind: str) -> Any:
+def python_value(value: Any, kind: str) -> Any:
     """Return the value of a predicate as a column of a type gives it."""
     if isinstance(value, Mapping):
         ((_, value),) = value.items()
@@ -249,7 +249,8 @@ def _literal(kernel: Any, kind: str, value: Any) -> Any:
     return makers[kind](value) if kind in makers else None
 
 
-def _meets(value: Any, comparison: str, wanted: Any) -> bool:
+def meets(value: Any, comparison: str, wanted: Any) -> bool:
+    """Return True if a value meets a comparison as Spark makes it."""
     if comparison == "is null" or value is None:
         return comparison == "is null" and value is None
     if isinstance(value, float) and math.isnan(value):

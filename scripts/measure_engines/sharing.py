@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from decimal import Context, Decimal
@@ -36,7 +35,6 @@ _PLAIN = {
 #: Types of columns that the server cannot describe in format ``parquet``: it reads schemas by Spark 2.4.
 _UNKNOWN = ("timestamp_ntz", "variant", "void")
 _WHOLE, _FLOATING = ("byte", "short", "integer", "long"), ("float", "double")
-_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
 #: For decimals of 38 digits, of any scale.
 _EXACT = Context(prec=76)
 
@@ -210,6 +208,8 @@ def _value(value: Any, kind: Any) -> Any:
         return None
     if isinstance(value, float) and kind in _WHOLE and value.is_integer():
         return int(value)
+    if kind == "timestamp" and isinstance(value, datetime) and value.tzinfo is None:
+        return value.replace(tzinfo=timezone.utc)  # INT96 has no zone
     if kind.startswith("decimal") and isinstance(value, (int, Decimal)):
         exact = Decimal(value).quantize(Decimal(1).scaleb(-int(kind.rstrip(")").partition(",")[2])), context=_EXACT)
         return exact if exact == value else value
@@ -227,37 +227,18 @@ def _nested(value: Any, kind: Mapping[str, Any]) -> Any:
     return [_value(each, kind["elementType"]) for each in value]
 
 
-def _reader(delta: bool | None) -> Callable[[str, Any], Iterator[dict[str, Any]]]:
-    def rows(path: str, predicate: Any) -> Iterator[dict[str, Any]]:
-        return (row for row in _all_rows(path, delta) if not predicate or _meets(row, predicate))
+def _reader(delta: bool | None) -> Callable[[str, Any], Iterable[Mapping[str, Any]]]:
+    def rows(path: str, predicate: Any) -> Iterable[dict[str, Any]]:
+        found = _all_rows(path, delta)
+        if not predicate:
+            return found
+        name, comparison, value = predicate
+        (kind,) = (field["type"] for field in _fields(path) if field["name"] == name)
+        wanted = java_kernel.python_value(value, kind)
+        return [row for row in found if java_kernel.meets(row[name], comparison, wanted)]
 
     return rows
 
 
 #: Ways to read a table in full or by a predicate: as the client chooses, and by each format of the answer.
-READERS: dict[str, Callable[[str, Any], Iterable[Mapping[str, Any]]]] = {
-    "read": _reader(None),
-    "parquet": _reader(False),
-    "delta": _reader(True),
-}
-
-
-def _meets(row: Mapping[str, Any], predicate: Any) -> bool:
-    name, comparison, wanted = predicate
-    value = row[name]
-    if comparison == "is null" or value is None:
-        return comparison == "is null" and value is None
-    if isinstance(wanted, Mapping):
-        ((kind, wanted),) = wanted.items()
-        if kind == "DOUBLE":
-            wanted = float(wanted)
-        else:
-            wanted = datetime.fromisoformat(wanted).replace(tzinfo=timezone.utc)
-            if not isinstance(value, datetime):
-                value = datetime(value.year, value.month, value.day)
-            value = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-    if isinstance(value, Decimal):
-        wanted = Decimal(str(wanted))
-    if isinstance(value, float) and math.isnan(value):
-        return comparison == ">"  # Spark takes NaN as greater than all others
-    return bool(_COMPARISONS[comparison](value, wanted))
+READERS = {"read": _reader(None), "parquet": _reader(False), "delta": _reader(True)}

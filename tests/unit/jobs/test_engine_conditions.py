@@ -749,3 +749,57 @@ def test_trino_leaves_out_columns_after_type_changes_that_it_does_not_know(tmp_p
 def test_trino_refuses_void_columns_and_binary_partitions(tmp_path, fields, partitions, expected):
     table = Table(tmp_path / "t", *fields, partitions=partitions).add(partition=dict.fromkeys(partitions, "a"))
     assert codes_of(table, "Trino 476") == expected
+
+
+@pytest.mark.parametrize(
+    ("in_file", "configuration", "features", "expected"),
+    [
+        ("INT96", {}, (), ["CP03"]),
+        ("INT64", {}, (), []),
+        ("", {}, (), []),
+        ("INT96", MAPPED, ("columnMapping",), []),
+        ("INT96", {"delta.enableDeletionVectors": "true"}, ("deletionVectors",), []),
+    ],
+)
+def test_delta_sharing_misreads_far_partition_values_only_from_int96_in_format_parquet(
+    tmp_path, in_file, configuration, features, expected
+):
+    fields = [field("id", "integer", "id"), field("p", "timestamp", "p")]
+    table = Table(tmp_path / "t", *fields, partitions=["p"], configuration=configuration, features=features)
+    stored = times(FAR, column="p") if in_file else None
+    table.add(partition={"p": "9999-12-31 00:00:00"}, table=stored, **(INT96 if in_file == "INT96" else {}))
+    assert codes_of(table, "Delta Sharing 1.4.2") == expected
+
+
+@pytest.mark.parametrize(
+    ("stats", "table", "options", "expected"),
+    [
+        (FAR_BOUNDS, times(FAR), INT96, ["CP03"]),
+        (FAR_BOUNDS, times(FAR), {}, []),
+        (NEAR_BOUNDS, times(NEAR), INT96, []),
+    ],
+)
+def test_delta_sharing_misreads_far_timestamps_in_int96(tmp_path, stats, table, options, expected):
+    shared = timestamps(tmp_path).add(stats, table=table, **options)
+    assert codes_of(shared, "Delta Sharing 1.4.2") == expected
+
+
+@pytest.mark.parametrize(
+    ("greatest", "kind", "expected"),
+    [
+        (9007199254740993, "long", ["CP04"]),
+        (9007199254740992, "long", []),
+        (-9007199254740993, "long", ["CP04"]),
+        (7, "integer", []),
+    ],
+)
+def test_delta_sharing_may_round_whole_numbers_that_doubles_do_not_hold(tmp_path, greatest, kind, expected):
+    stats = bounds(min(greatest, 0), max(greatest, 0), column="n")
+    table = Table(tmp_path / "t", field("n", kind)).add(stats, table=pa.table({"n": pa.array([greatest], pa.int64())}))
+    assert codes_of(table, "Delta Sharing 1.4.2") == expected
+
+
+@pytest.mark.parametrize(("kind", "partitions", "expected"), [("void", (), ["CP01"]), ("binary", ("c",), ["CP04"])])
+def test_delta_sharing_refuses_void_columns_and_may_refuse_binary_partitions(tmp_path, kind, partitions, expected):
+    table = Table(tmp_path / "t", field("id", "integer"), field("c", kind), partitions=partitions)
+    assert codes_of(table.add(partition=dict.fromkeys(partitions, "a")), "Delta Sharing 1.4.2") == expected
