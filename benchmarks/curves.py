@@ -86,7 +86,7 @@ CURVES: Mapping[str, Curve] = {
         "live files in the checkpoint",
         (1_000, 10_000, 100_000, 400_000, 1_000_000),
         _write_checkpoint,
-        (1_000, 10_000, 100_000, 1_000_000),
+        (1_000, 10_000, 100_000),
     ),
     "commits": Curve(
         "Audit of a history of merges with row tracking",
