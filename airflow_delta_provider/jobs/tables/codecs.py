@@ -6,8 +6,10 @@ Python itself has all codecs of Avro except Snappy, which this package reads slo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats import snappy
@@ -44,16 +46,12 @@ def zstandard_by_package() -> Codec | None:
 
     def decompress(block: bytes) -> bytes:
         pieces, size = [], 0
-        try:
+        with _damaged(AvroError, "a block", zstandard.ZstdError):
             for piece in decompressor.read_to_iter(block):
                 pieces.append(piece)
                 size += len(piece)
                 if size > MOST_BYTES:
                     raise LargeAvroError(TOO_LONG)
-        except zstandard.ZstdError as error:
-            if shortage(error):
-                raise
-            raise AvroError(f"a block cannot be decompressed: {error}") from None
         return b"".join(pieces)
 
     return one_by_one(decompress)
@@ -66,18 +64,37 @@ def zstandard_by_pyarrow() -> Codec | None:
     import pyarrow as pa
 
     def decompress(block: bytes) -> bytes:
-        try:
-            with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
-                content: bytes = stream.read(MOST_BYTES + 1)
-        except (pa.ArrowException, OSError) as error:
-            if shortage(error):
-                raise
-            raise AvroError(f"a block cannot be decompressed: {error}") from None
+        with _damaged(AvroError, "a block", pa.ArrowException, OSError):
+            content = _begin_by_pyarrow(block, "zstd", MOST_BYTES)
         if len(content) > MOST_BYTES:
             raise LargeAvroError(TOO_LONG)
         return content
 
     return one_by_one(decompress)
+
+
+def _begin_by_pyarrow(stream: bytes, codec: str, most: int) -> bytes:
+    """Return the content of a stream, or its first ``most + 1`` bytes if there are more than ``most``."""
+    import pyarrow as pa
+
+    with pa.CompressedInputStream(pa.BufferReader(stream), codec) as opened:
+        content: bytes = opened.read(most + 1)
+    return content
+
+
+@contextmanager
+def _damaged(kind: type[Exception], what: str, *errors: Any) -> Iterator[None]:
+    """Raise an exception of a kind in place of a package's errors, except if the machine ran out of something.
+
+    :param what: the unit that is decompressed
+    :param errors: classes of the package's exceptions
+    """
+    try:
+        yield
+    except errors as error:
+        if shortage(error):
+            raise
+        raise kind(f"{what} cannot be decompressed: {error}") from None
 
 
 def snappy_by_pyarrow() -> Codec | None:
@@ -183,14 +200,8 @@ def _by_pyarrow(codec: str) -> pages.Codec:
     import pyarrow as pa
 
     def decompress(page: bytes, size: int) -> bytes:
-        try:
-            with pa.CompressedInputStream(pa.BufferReader(page), codec.lower()) as stream:
-                content: bytes = stream.read(size + 1)
-        except (pa.ArrowException, OSError) as error:
-            if shortage(error):
-                raise
-            raise ParquetError(f"a page cannot be decompressed: {error}") from None
-        return content
+        with _damaged(ParquetError, "a page", pa.ArrowException, OSError):
+            return _begin_by_pyarrow(page, codec.lower(), size)
 
     return decompress
 
@@ -199,14 +210,10 @@ def _zstandard() -> pages.Codec:
     import zstandard
 
     def decompress(page: bytes, size: int) -> bytes:
-        try:
+        with _damaged(ParquetError, "a page", zstandard.ZstdError):
             with zstandard.ZstdDecompressor().stream_reader(page) as stream:
                 content: bytes = stream.read(size + 1)
-        except zstandard.ZstdError as error:
-            if shortage(error):
-                raise
-            raise ParquetError(f"a page cannot be decompressed: {error}") from None
-        return content
+            return content
 
     return decompress
 
@@ -238,13 +245,9 @@ def _lz4_by_pyarrow() -> pages.Codec:
     import pyarrow as pa
 
     def decompress(block: bytes, size: int) -> bytes:
-        try:
+        with _damaged(ParquetError, "a page", pa.ArrowException, OSError):
             content: bytes = pa.decompress(block, size, codec="lz4_raw", asbytes=True)
-        except (pa.ArrowException, OSError) as error:
-            if shortage(error):
-                raise
-            raise ParquetError(f"a page cannot be decompressed: {error}") from None
-        return content
+            return content
 
     return decompress
 
