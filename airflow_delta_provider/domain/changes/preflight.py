@@ -87,18 +87,23 @@ def proposed_metadata(metadata: Mapping[str, Any], steps: Sequence[Step]) -> dic
     :param metadata: current metaData action
     """
     each = list(each_step(steps))
-    properties = {name: value for step in each for name, value in step.new_properties.items()}
+    properties = _new_properties(each)
     types = sorted(data_type.name for data_type in written_types(each))
     if not (properties or types):
         return None
-    if not types:
-        return {**metadata, "configuration": {**metadata.get("configuration", {}), **properties}}
-    schema = json.loads(metadata["schemaString"])
-    schema["fields"] += [
-        {"name": f"c{uuid.uuid4().hex}", "type": name, "nullable": True, "metadata": {}} for name in types
-    ]
-    configuration = {**metadata.get("configuration", {}), **properties}
-    return {**metadata, "configuration": configuration, "schemaString": json.dumps(schema)}
+    proposed = {**metadata, "configuration": {**metadata.get("configuration", {}), **properties}}
+    if types:
+        schema = json.loads(metadata["schemaString"])
+        schema["fields"] += [
+            {"name": f"c{uuid.uuid4().hex}", "type": name, "nullable": True, "metadata": {}} for name in types
+        ]
+        proposed["schemaString"] = json.dumps(schema)
+    return proposed
+
+
+def _new_properties(each: Iterable[Step]) -> dict[str, str]:
+    """Return all properties that steps set, with their last values."""
+    return {name: value for step in each for name, value in step.new_properties.items()}
 
 
 def one_at_a_time(metadata: Mapping[str, Any], proposed: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -256,7 +261,7 @@ def _renamed(each: Iterable[Step]) -> list[tuple[str, ...]]:
 def _with_properties(metadata: Metadata, each: Iterable[Step]) -> Metadata:
     """Return metadata with the properties that steps set: a property can put a feature in use."""
     each = list(each)
-    properties = {name: value for step in each for name, value in step.new_properties.items()}
+    properties = _new_properties(each)
     if any(isinstance(step, MapColumns) for step in each):
         properties[COLUMN_MAPPING_MODE] = MappingMode.NAME.value
     return _configured(metadata, properties)

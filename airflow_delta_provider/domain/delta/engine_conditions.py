@@ -192,12 +192,11 @@ def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Pla
     before_partitions = {one.name for one, other in neighbors if other.name.lower() in of_partitions}
     left = set(planned)
     for column in all_columns(metadata.schema):
+        parts = lowered(column.parts)
+        left.discard(parts)
         if column.kinds[-1] != "field":
-            left.discard(lowered(column.parts))
             continue
-        own = physical_name(column.field, mode)
-        is_renamed = own != column.parts[-1] or lowered(column.parts) in planned
-        left.discard(lowered(column.parts))
+        is_renamed = physical_name(column.field, mode) != column.parts[-1] or parts in planned
         if column.parts[0].lower() in of_partitions:
             if is_renamed:
                 yield str(column), Place.PARTITION

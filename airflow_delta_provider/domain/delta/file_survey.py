@@ -43,6 +43,7 @@ from airflow_delta_provider.domain.engine.conditions import (
 )
 
 _NO = Decision(ClauseState.NO)
+_LISTS_VECTORS = Decision(ClauseState.YES, "the newest checkpoint lists files with deletion vectors")
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_ntz"})
 #: Number of files whose footers are read for one clause, and of files that are kept for it.
 _MOST_FOOTERS, _MOST_KEPT = 20, 1_000
@@ -68,18 +69,17 @@ class FileSurvey:
         self._segment = segment
         self._cases = {clause: _CASES[type(clause)](clause, metadata) for clause in clauses if type(clause) in _CASES}
         self._others = [clause for clause in clauses if isinstance(clause, Checkpoints)]
-        self._in_checkpoint = {clause: _HasVectors() for clause in clauses if isinstance(clause, CheckpointVectors)}
+        self._of_listed = [clause for clause in clauses if isinstance(clause, CheckpointVectors)]
+        self._lists_vectors = False
 
     @property
     def needs_checkpoint(self) -> bool:
         """True if a clause is about the files that the checkpoint lists."""
-        return bool(self._in_checkpoint)
+        return bool(self._of_listed)
 
     def note_checkpoint(self, adds: Iterable[Mapping[str, Any]]) -> None:
         """Take all ``add`` actions of the newest checkpoint into account."""
-        for add in adds:
-            for case in self._in_checkpoint.values():
-                case.note(add)
+        self._lists_vectors = any(add.get("deletionVector") for add in adds)
 
     def note(self, add: Mapping[str, Any]) -> None:
         """Take the ``add`` action of a live file into account."""
@@ -92,7 +92,7 @@ class FileSurvey:
         :param read_types: reads the types of a file's columns; called for few files
         """
         found: dict[Clause, Decision] = {clause: case.decide(read_types) for clause, case in self._cases.items()}
-        found |= {clause: case.decide_listed() for clause, case in self._in_checkpoint.items()}
+        found |= dict.fromkeys(self._of_listed, _LISTS_VECTORS if self._lists_vectors else _NO)
         return found | {clause: _of_checkpoint(clause, self._segment) for clause in self._others}
 
 
@@ -108,7 +108,7 @@ def _of_checkpoint(clause: Checkpoints, segment: LogSegment) -> Decision:
 
 
 class _HasVectors:
-    def __init__(self, clause: Vectors | None = None, metadata: Metadata | None = None) -> None:
+    def __init__(self, clause: Vectors, metadata: Metadata) -> None:
         del clause, metadata
         self._paths: set[str] = set()
         self._more = False
@@ -126,12 +126,6 @@ class _HasVectors:
             return _NO
         text = "1 live file has a deletion vector" if count == 1 else f"{count} live files have deletion vectors"
         return Decision(ClauseState.YES, f"more than {text}" if self._more else text)
-
-    def decide_listed(self) -> Decision:
-        """Return the decision about the files that a checkpoint lists."""
-        return (
-            Decision(ClauseState.YES, "the newest checkpoint lists files with deletion vectors") if self._paths else _NO
-        )
 
 
 @dataclass(frozen=True)
@@ -350,17 +344,22 @@ def _number_bounds(add: Mapping[str, Any]) -> Mapping[str, Any]:
     return found if isinstance(found, Mapping) else {}
 
 
+def _data_columns(metadata: Metadata, *kinds: type[DataType]) -> dict[str, str]:
+    """Return the names of top-level columns of some kinds of types by physical name, without partition columns."""
+    mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
+    return {
+        physical_name(each, mode): each.name
+        for each in metadata.schema.fields
+        if isinstance(each.data_type, kinds) and each.name.lower() not in of_partitions
+    }
+
+
 class _HasInexactDecimal:
     """Looks for bounds that a floating-point number makes narrower."""
 
     def __init__(self, clause: InexactDecimals, metadata: Metadata) -> None:
         del clause
-        mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
-        self._columns = {
-            physical_name(each, mode): each.name
-            for each in metadata.schema.fields
-            if isinstance(each.data_type, DecimalType) and each.name.lower() not in of_partitions
-        }
+        self._columns = _data_columns(metadata, DecimalType)
         self._found = _NO
 
     def note(self, add: Mapping[str, Any]) -> None:
@@ -434,12 +433,7 @@ class _HasPartialCounts:
 
     def __init__(self, clause: PartialCounts, metadata: Metadata) -> None:
         del clause
-        mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
-        self._columns = {
-            physical_name(each, mode): each.name
-            for each in metadata.schema.fields
-            if isinstance(each.data_type, (PrimitiveType, DecimalType)) and each.name.lower() not in of_partitions
-        }
+        self._columns = _data_columns(metadata, PrimitiveType, DecimalType)
         self._counted: set[str] = set()
         self._missing: set[str] = set()
 

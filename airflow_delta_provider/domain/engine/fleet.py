@@ -295,7 +295,7 @@ def _meant(
         raise FleetError(where, f"it is {name!r}; it has to be the name of an engine.")
     if declared := engines.get(name.casefold()):
         return declared
-    own_names = dict.fromkeys(engine.name for declared in engines.values() for engine in declared)
+    own_names = (engine.name for declared in engines.values() for engine in declared)  # read only for a hint
     stem, _, version = name.rpartition(" ")
     profile = profile_named(name, profiles)
     if profile is not None:

@@ -56,7 +56,7 @@ from airflow_delta_provider.jobs.process import Progress, TimeBudget, Timings, s
 from airflow_delta_provider.jobs.repair.overlay import Overlay
 from airflow_delta_provider.jobs.storage.errors import MissingFileError, StorageError, UnreadFileError
 
-assert file_corrections  # registers its cures
+assert file_corrections  # registers its repairs
 _POINTER = "_last_checkpoint"
 #: Maximum number of audits that look for files which have to be moved aside together.
 _MOST_MOVED = 50
