@@ -34,7 +34,7 @@ from typing import Any
 
 from benchmarks.protocol_logs import RowTrackedLog
 from benchmarks.scale import RowTrackedMergeLog, write_checkpointed
-from benchmarks.without_jvm import run
+from benchmarks.without_jvm import medians, run
 from scripts.curves_picture import POINTS, pictures
 
 RUNS = 3
@@ -115,9 +115,7 @@ def measure_processes(name: str, folder: Path) -> _Series:
         since = ["--since-version", "0"] if name == "files" else []  # the commits before were cleaned up
         contenders = {OURS: [*_AUDIT, *since, *tables], DELTALAKE: ["-c", _OPEN, *tables]}
         run(contenders[OURS])  # which compiles the package
-        turns = [[run(script) for script in contenders.values()] for _ in range(RUNS)]
-        for label, spent in zip(contenders, zip(*turns, strict=True), strict=True):
-            _, cpu, memory = map(statistics.median, zip(*spent, strict=True))
+        for label, (_, cpu, memory) in medians(contenders, RUNS).items():
             series.setdefault(label, []).append([number, round(cpu, 2), round(memory)])
             _show(name, label, series[label][-1])
         if number not in curve.spark:

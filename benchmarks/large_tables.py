@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-import statistics
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from benchmarks.large_checkpoints import write as write_row_ids
 from benchmarks.protocol_logs import FILES as FILES_PER_COMMIT
 from benchmarks.protocol_logs import MappedLog, PlainLog
 from benchmarks.scale import write_checkpointed
-from benchmarks.without_jvm import OPEN, run
+from benchmarks.without_jvm import OPEN, medians, run
 
 READERS, COLUMNS = 1000, 1000
 _ENGINES = "Delta Spark", "Trino", "Athena", "DuckDB", "deltalake"
@@ -108,9 +107,7 @@ def main(files: int, runs: int) -> None:
                 scripts[command[0]] = ["-m", "airflow_delta_provider", *command, "-q", "--no-config", "--exit-zero"]
                 scripts[command[0]] += ["--engine", "python"]
             run(scripts[command[0]])  # which compiles the package
-            turns = [[run(script) for script in scripts.values()] for _ in range(runs)]
-            for job, spent in zip(scripts, zip(*turns, strict=True), strict=True):
-                _, cpu, memory = map(statistics.median, zip(*spent, strict=True))
+            for job, (_, cpu, memory) in medians(scripts, runs).items():
                 print(f"{name:12} {job:22} CPU {cpu:6.2f} s {memory:6.0f} MB", flush=True)
 
 

@@ -32,7 +32,7 @@ from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run as read_log
 from benchmarks.protocol_logs import PlainLog, RowTrackedLog
-from benchmarks.without_jvm import OPEN, Spent, run
+from benchmarks.without_jvm import OPEN, Spent, medians, run
 from tests.browser.chromium import PROGRAM, Chromium
 
 RUNS = 3
@@ -230,11 +230,10 @@ def contest(table: Path) -> tuple[Spent, Spent]:
     """Return the medians of the audit, and of opening the table with ``deltalake``."""
     log = table / "_delta_log"
     since = [] if (log / f"{0:020d}.json").exists() else ["--since-version", "0"]  # the rest was cleaned up
-    contenders = [*_AUDIT, *since, str(table)], ["-c", OPEN, str(table)]
-    run(contenders[0])  # which compiles the package
-    taken = [[run(script) for script in contenders] for _ in range(RUNS)]
-    ours, theirs = (Spent(*map(statistics.median, zip(*spent, strict=True))) for spent in zip(*taken, strict=True))
-    return ours, theirs
+    contenders = {"audit": [*_AUDIT, *since, str(table)], "deltalake": ["-c", OPEN, str(table)]}
+    run(contenders["audit"])  # which compiles the package
+    middles = medians(contenders, RUNS)
+    return middles["audit"], middles["deltalake"]
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -80,16 +80,14 @@ def main(commits: int) -> None:
 
 def _contest(name: str, table: Path) -> None:
     print(name)
-    contenders = {each: script for each, script in _CONTENDERS.items() if each in _OURS or find_spec("deltalake")}
-    taken: dict[str, list[Spent]] = {each: [] for each in contenders}
+    contenders = {
+        each: [*script, str(table)] for each, script in _CONTENDERS.items() if each in _OURS or find_spec("deltalake")
+    }
     for script in contenders.values():  # which compiles the package
-        run([*script, str(table)])
-    for _ in range(RUNS):
-        for each, script in contenders.items():
-            taken[each].append(run([*script, str(table)]))
-    medians = {each: Spent(*map(statistics.median, zip(*spent, strict=True))) for each, spent in taken.items()}
-    for each, middle in medians.items():
-        ratio = "" if each in _OURS else f"   audit / this {medians['audit'].wall / middle.wall:.2f}"
+        run(script)
+    middles = medians(contenders, RUNS)
+    for each, middle in middles.items():
+        ratio = "" if each in _OURS else f"   audit / this {middles['audit'].wall / middle.wall:.2f}"
         print(f"  {each:32} {middle.wall:6.2f} s {middle.cpu:6.2f} s {middle.memory:5.0f} MB{ratio}")
 
 
@@ -98,9 +96,15 @@ def _many(folder: Path) -> None:
     write_log(first, TABLE_COMMITS)
     for number in range(1, TABLES):
         shutil.copytree(first, folder / f"t{number}")
-    spent = [run([*_CONTENDERS["audit"], f"{folder}/*"]) for _ in range(RUNS)]
-    middle = Spent(*map(statistics.median, zip(*spent, strict=True)))
+    middle = medians({"audit": [*_CONTENDERS["audit"], f"{folder}/*"]}, RUNS)["audit"]
     print(f"{TABLES} tables of {TABLE_COMMITS} commits in one process: {1000 * middle.wall / TABLES:.1f} ms a table")
+
+
+def medians(scripts: Mapping[str, Sequence[str]], runs: int) -> dict[str, Spent]:
+    """Run scripts of Python in turns, and return the medians of each."""
+    turns = [[run(script) for script in scripts.values()] for _ in range(runs)]
+    middles = (Spent(*map(statistics.median, zip(*spent, strict=True))) for spent in zip(*turns, strict=True))
+    return dict(zip(scripts, middles, strict=True))
 
 
 def run(arguments: Sequence[str]) -> Spent:

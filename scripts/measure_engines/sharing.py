@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from scripts.measure_engines import java_kernel
-from scripts.measure_engines.store import store
+from scripts.measure_engines.store import fields_of, store
 
 _CAPABILITIES = "delta-sharing-capabilities"
 #: Properties that the server accepts without a feature of the client only if they are unset or have this value.
@@ -172,19 +172,9 @@ def _all_rows(path: str, delta: bool | None) -> tuple[dict[str, Any], ...]:
         frame = delta_sharing.load_as_pandas(_started().table(path), use_delta_format=delta)
     except HTTPError as error:
         raise SharingError(_started().refusal) from error
-    types = {field["name"]: field["type"] for field in _fields(path)}
+    types = {field["name"]: field["type"] for field in fields_of(path)}
     columns = {name: [_value(value, types.get(name)) for value in frame[name]] for name in frame.columns}
     return tuple(dict(zip(columns, row)) for row in zip(*columns.values(), strict=True))
-
-
-def _fields(path: str) -> list[dict[str, Any]]:
-    """Return the fields of a table's schema, by the last commit that has one."""
-    found: list[dict[str, Any]] = []
-    for commit in sorted(Path(path, "_delta_log").glob("*.json")):
-        for line in commit.read_text(encoding="utf-8").splitlines() if commit.stem.isdigit() else ():
-            if "metaData" in (action := json.loads(line)):
-                found = json.loads(action["metaData"]["schemaString"])["fields"]
-    return found
 
 
 def _value(value: Any, kind: Any) -> Any:
@@ -233,7 +223,7 @@ def _reader(delta: bool | None) -> Callable[[str, Any], Iterable[Mapping[str, An
         if not predicate:
             return found
         name, comparison, value = predicate
-        (kind,) = (field["type"] for field in _fields(path) if field["name"] == name)
+        (kind,) = (field["type"] for field in fields_of(path) if field["name"] == name)
         wanted = java_kernel.python_value(value, kind)
         return [row for row in found if java_kernel.meets(row[name], comparison, wanted)]
 

@@ -1,11 +1,13 @@
-"""A server of S3 in this process, with copies of tables."""
+"""A server of S3 in this process, with copies of tables, and the schemas of tables by their logs."""
 
 from __future__ import annotations
 
+import json
 import os
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 #: Name of the only bucket.
 BUCKET = "tables"
@@ -50,6 +52,16 @@ class Store:
     def signed(self, key: str) -> str:
         """Return a URL that reads an object without credentials."""
         return str(self._client.generate_presigned_url("get_object", Params={"Bucket": BUCKET, "Key": key}))
+
+
+def fields_of(path: str) -> list[dict[str, Any]]:
+    """Return the fields of a local table's schema, by the last commit that has one."""
+    found: list[dict[str, Any]] = []
+    for commit in sorted(Path(path, "_delta_log").glob("*.json")):
+        for line in commit.read_text(encoding="utf-8").splitlines() if commit.stem.isdigit() else ():
+            if "metaData" in (action := json.loads(line)):
+                found = json.loads(action["metaData"]["schemaString"])["fields"]
+    return found
 
 
 @cache

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from scripts.measure_engines.store import BUCKET, KEY, store
+from scripts.measure_engines.store import BUCKET, KEY, fields_of, store
 
 #: Folder in an environment that has the unpacked server.
 SERVER = "trino"
@@ -192,7 +192,7 @@ def rows(path: str, where: str = "") -> list[dict[str, Any]]:
     """
     server = started()
     found, rows = server.query(f"SELECT * FROM {server.table(path)}{where}")
-    names, readers = _names(Path(path)), [_reader(each["typeSignature"]) for each in found]
+    names, readers = _names(path), [_reader(each["typeSignature"]) for each in found]
     keys = [names.get(each["name"], each["name"]) for each in found]
     return [{key: read(value) for key, read, value in zip(keys, readers, row, strict=True)} for row in rows]
 
@@ -207,14 +207,9 @@ def append(path: str, columns: list[str], literals: Iterable[str]) -> int:
     return server.commits(path) - before
 
 
-def _names(path: Path) -> dict[str, str]:
+def _names(path: str) -> dict[str, str]:
     """Return the names of a table's columns by those of Trino, which are in lower case."""
-    fields: list[Any] = []
-    for commit in sorted(path.joinpath("_delta_log").glob("*.json")):
-        for line in commit.read_text(encoding="utf-8").splitlines():
-            if "metaData" in (action := json.loads(line)):
-                fields = json.loads(action["metaData"]["schemaString"])["fields"]
-    return {field["name"].lower(): field["name"] for field in fields}
+    return {field["name"].lower(): field["name"] for field in fields_of(path)}
 
 
 def _free_port() -> int:
