@@ -113,7 +113,7 @@ def edit_struct(schema: Any, path: Parts, edit: StructEdit) -> Json:
 
 
 def _type_key(type_json: Json, step: str, path: Parts) -> str:
-    """Return the JSON key of the type to which a step of a path leads in an array or map.
+    """Return the JSON key of the type that a step of a path leads to, in an array or map.
 
     :raises LookupError: if it leads nowhere; the message has the whole path
     """

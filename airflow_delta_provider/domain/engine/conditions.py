@@ -183,7 +183,7 @@ class Values(Clause):
     :param types: types of columns
     :param least: lower end of the range, written like a value in the log's statistics
     :param greatest: upper end of the range
-    :param stored_as: physical type of Parquet in which the file stores the column; empty for any
+    :param stored_as: physical type of the column in the Parquet file; empty for any
     :param partitions: True for partition columns, False for the others
     :param known: True to disregard values that the log does not show; otherwise they leave the clause undecided
     """

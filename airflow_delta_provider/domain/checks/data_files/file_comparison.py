@@ -90,7 +90,7 @@ DECIDED_BY_ROWS = frozenset({NO_STATISTICS, DAMAGED, UNTRUSTED, TRUNCATED, DELET
 
 
 class Logged(NamedTuple):
-    """The statistics of a column in the log; None for those that are missing or not to be compared."""
+    """The statistics of a column in the log; None if one is missing or must not be compared."""
 
     minimum: Any
     maximum: Any

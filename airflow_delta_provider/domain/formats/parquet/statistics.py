@@ -135,7 +135,7 @@ class GroupStatistics(NamedTuple):
 
     @classmethod
     def of(cls, chunks: Iterable[ChunkStatistics]) -> GroupStatistics:
-        """Return the statistics of a row group from those of its columns."""
+        """Join the statistics of the columns of a row group."""
         return cls(*zip(*chunks, strict=True))
 
     @property
