@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from airflow_delta_provider.domain.delta.data_type import (
     MOST_LEVELS,
@@ -33,6 +34,7 @@ _LENGTH = re.compile(r"(?:var)?char\b", re.IGNORECASE)
 _MOST_LEVELS = MOST_LEVELS - 1
 
 
+@lru_cache(maxsize=1024)  # the columns of tables have few different types
 def parse_sql_type(text: str, *, declared: bool = False) -> DataType:
     """Read a type; everything in it is nullable.
 

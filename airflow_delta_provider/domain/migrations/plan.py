@@ -349,6 +349,8 @@ class MigrationDraft(Draft):
         New files then have the wider types, and the table needs no type widening.
         """
         changes = self.columns
+        if not changes.widenings:
+            return
         has_to_rewrite = any(w.parts in changes.rewritable and not self._can_widen(w) for w in changes.widenings)
         renamed = Metadata.from_json(steps.RenameColumns(tuple(changes.renames)).edited(self.state.metadata.to_json()))
         if changes.casts or has_to_rewrite or is_partitioned_otherwise(renamed, self.spec):

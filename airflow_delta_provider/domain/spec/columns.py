@@ -159,8 +159,10 @@ def _with_structs(data_type: DataType, change: Callable[[StructType], StructType
 
 def _levels_of(data_type: DataType) -> int:
     """Return the depth of nested types; 0 for a type without inner types."""
-    places = all_columns(StructType((StructField("", data_type),)))
     nested = (StructType, ArrayType, MapType)
+    if not isinstance(data_type, nested):
+        return 0
+    places = all_columns(StructType((StructField("", data_type),)))
     return max((len(place.parts) for place in places if isinstance(place.data_type, nested)), default=0)
 
 
