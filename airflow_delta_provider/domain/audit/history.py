@@ -252,7 +252,7 @@ class HistoryAudit:
             ever_dropped=self._changes.ever_dropped,
             high_water_mark=self._tracking.high_water_mark,
             lowered=self._tracking.lowered,
-            files=None if files is None else files.with_files(self._replay.files),
+            files=None if files is None else files.with_files(self._replay.files).kept(),
             standing=self._violations.standing(),
             events=self.events,
         )

@@ -152,14 +152,14 @@ class LiveFileTracker:
         self.size = sum(file.size for file in tracked)
 
     def live(self, number: int, *, known: bool) -> LiveFiles | None:
-        """Return the live files, with records of the untracked ones; None if unknown.
+        """Return the live files, with records of the untracked ones; None if unknown. Later commits change its counts.
 
         :param number: number of tracked live files
         :param known: whether the tracked files are all live files
         """
         if known:
-            return LiveFiles(number, self.size, NO_FILES, deepcopy(self._counts))
-        return None if self._unseen is None else self._unseen.and_also(number, self.size, deepcopy(self._counts))
+            return LiveFiles(number, self.size, NO_FILES, self._counts)
+        return None if self._unseen is None else self._unseen.and_also(number, self.size, self._counts)
 
     def counts(self, bounds: tuple[int, ...], files: Mapping[FileKey, LiveFile] | None) -> LiveCounts | None:
         """Return counts of the live files, which are kept up to date from then on; None if they are unknown.

@@ -6,6 +6,7 @@ Rules of scope pair and history need them for commits that were audited before: 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -137,6 +138,10 @@ class LiveFiles:
         if self.known is None or other_files(files).number:
             return replace(self, known=None)
         return replace(self, known=self.known.and_also(known_files(files).values()))
+
+    def kept(self) -> LiveFiles:
+        """Return the same files, with counts that later commits do not change."""
+        return replace(self, counts=deepcopy(self.counts))
 
     def without(self, files: Collection[LiveFile]) -> LiveFiles:
         """Return these files except some that are recorded one by one."""
