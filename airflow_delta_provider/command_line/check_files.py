@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.request.option import as_json
 from airflow_delta_provider.domain.spec.files import SUFFIXES, is_spec_file, parse_files
 from airflow_delta_provider.domain.spec.policy import Policy, PolicyError
 from airflow_delta_provider.domain.spec.problem import Problem, SpecError
-from airflow_delta_provider.domain.text import printed, visible
+from airflow_delta_provider.domain.text import counted, printed, visible
 
 #: Number of an entry in a message; the entries of a file are checked one by one.
 _ENTRY = re.compile(r"\bentry 1\b")
@@ -75,8 +75,7 @@ def run_check_files(words: Sequence[str]) -> int:
     show = {"text": _text, "github": _annotations, "json": _json}[parsed.format]
     if not terminal.result([show(found)]):
         return ExitCode.FAULT
-    files = f"{checker.number} file{'' if checker.number == 1 else 's'}"
-    terminal.note(f"{files} · {len(found)} problem{'' if len(found) == 1 else 's'}")
+    terminal.note(f"{counted(checker.number, 'file')} · {counted(len(found), 'problem')}")
     return ExitCode.USAGE if found else ExitCode.OK
 
 

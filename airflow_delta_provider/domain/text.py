@@ -1,11 +1,14 @@
-"""Text made safe to show, SQL identifiers, names like another, and short digests."""
+"""Text made safe to show, shortened or counted; SQL identifiers, names like another, and short digests."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
+#: Maximum number of characters of one paragraph; the JSON report has all of it.
+MAX_TEXT = 10_000
 #: Width of a tab in a message, in columns.
 _TAB = 4
 #: Start of a CI command in a line. GitHub reads commands at the start of a line, after blanks and colours; GitHub,
@@ -63,6 +66,33 @@ def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
+    """Return rule codes with their frequencies, most frequent first.
+
+    :param most: maximum number of different codes; None for all
+    """
+    found = Counter(codes).most_common()
+    named = [code if count == 1 else f"{code} ×{count:,}" for code, count in found[:most]]
+    return ", ".join([*named, "…"] if len(named) < len(found) else named)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Return a text of at most ``limit`` characters. It ends after a sentence, or else a word, if one is long enough.
+
+    :param limit: 1 or more
+    """
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - 1]
+    sentence, word = kept.rfind(". ") + 1, kept.rfind(" ")
+    end = next((end for end in (sentence, word) if end > limit // 2), 0)
+    return f"{kept[:end]} …" if end else f"{kept}…"
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:

@@ -29,13 +29,13 @@ from airflow_delta_provider.domain.delta.log_files import (
     select_segment,
     version_of,
 )
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from airflow_delta_provider.domain.formats.parquet.footer import Footer, FooterError
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.report.answers import Usage
 from airflow_delta_provider.domain.report.report import TableReport
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.text import counted
 from airflow_delta_provider.jobs.delta.engines import RECENT
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
@@ -178,7 +178,7 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
     name = table.name.text
     with timings.phase("commits"):
         found = read_columns(table.log)
-    schema = MappedSchema.of(found.state.metadata)
+    schema = found.state.metadata.mapped_schema
     known: dict[str, Any] = {"version": found.state.version, "timings": timings}
     if undecidable := list(why_undecidable(found.state)):
         usage = undecidable_usage(schema, found.known, undecidable)

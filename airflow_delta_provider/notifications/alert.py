@@ -11,11 +11,10 @@ from itertools import islice
 from typing import Any
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.rendering.report_document import by_cause
 from airflow_delta_provider.domain.rendering.timeline import Timeline
 from airflow_delta_provider.domain.report.report import Finding, ReportPlace, Severity, TableReport, Verdict
-from airflow_delta_provider.domain.text import visible
+from airflow_delta_provider.domain.text import counted, visible
 
 #: Severities from worst to least: warnings do not count for a verdict.
 SEVERITIES = (Severity.ERROR, Severity.UNDECIDED, Severity.WARNING)

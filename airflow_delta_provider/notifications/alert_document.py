@@ -25,16 +25,17 @@ from airflow_delta_provider.domain.rendering.document import (
     text_document,
 )
 from airflow_delta_provider.domain.rendering.markdown import blocks
-from airflow_delta_provider.domain.rendering.presentation import (
+from airflow_delta_provider.domain.rendering.presentation import TONE_OF_SEVERITY, Tone
+from airflow_delta_provider.domain.rendering.report_document import Wording, facts
+from airflow_delta_provider.domain.text import (
     MAX_TEXT,
-    TONE_OF_SEVERITY,
-    Tone,
     counted,
     counted_codes,
+    printed,
     shortened,
+    shown_lines,
+    visible,
 )
-from airflow_delta_provider.domain.rendering.report_document import Wording, facts
-from airflow_delta_provider.domain.text import printed, shown_lines, visible
 from airflow_delta_provider.notifications.alert import MAX_MARKS, Alert, Group, Item, News
 
 _WIDTH = 100

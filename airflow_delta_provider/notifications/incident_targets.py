@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from airflow_delta_provider.domain.rendering.presentation import shortened
 from airflow_delta_provider.domain.report.report import Severity
-from airflow_delta_provider.domain.text import printed, visible
+from airflow_delta_provider.domain.text import printed, shortened, visible
 from airflow_delta_provider.exceptions import DeltaRequestError
 
 #: Name of this package in incidents, and prefix of their keys.

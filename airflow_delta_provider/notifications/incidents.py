@@ -12,8 +12,8 @@ from airflow.providers.common.compat.sdk import BaseNotifier, Context
 from typing_extensions import Unpack
 
 from airflow_delta_provider.configuration import Access
-from airflow_delta_provider.domain.rendering.presentation import shortened
 from airflow_delta_provider.domain.report.report import ReportPlace
+from airflow_delta_provider.domain.text import shortened
 from airflow_delta_provider.exceptions import DeltaAlertError, DeltaRequestError
 from airflow_delta_provider.notifications.alert import SEVERITIES, Item, News, Outcome, TableFinding
 from airflow_delta_provider.notifications.incident_targets import MAX_FACT, Incident, IncidentTarget

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.rendering.document import (
     Section,
     Title,
 )
-from airflow_delta_provider.domain.rendering.presentation import counted, shortened
+from airflow_delta_provider.domain.text import counted, shortened
 from airflow_delta_provider.notifications.alert import Alert, Item
 from airflow_delta_provider.notifications.alert_document import MAX_MESSAGE, by_severity, document
 

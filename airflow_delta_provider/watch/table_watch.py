@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from airflow_delta_provider.domain.rendering.presentation import shortened
+from airflow_delta_provider.domain.text import shortened
 from airflow_delta_provider.exceptions import DeltaProviderError
 from airflow_delta_provider.watch.metadata_folder import DeltaLogUnreadableError
 

@@ -31,7 +31,7 @@ from airflow_delta_provider.domain.delta.log_files import (
     earliest_version,
     select_segment,
 )
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, PhysicalPath, physical_paths
+from airflow_delta_provider.domain.delta.metadata import Metadata, PhysicalPath, physical_paths
 from airflow_delta_provider.domain.delta.packed_files import hash_sum
 from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, PartialFiles, known_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
@@ -324,7 +324,7 @@ def stored_paths_in(commits: Iterable[Iterable[Action]]) -> frozenset[PhysicalPa
         if commit_info(actions).get("operation") in FOREIGN_FILES:
             return None
         for wire in (action["metaData"] for action in actions if action.get("metaData")):
-            schema = MappedSchema.readable(Metadata.from_json(wire))
+            schema = Metadata.from_json(wire).readable_mapped_schema
             if schema is None:
                 return None
             found.update(map(lowered, physical_paths(schema)))

@@ -51,7 +51,7 @@ def _upwards(column: str) -> Iterator[str]:
 @lru_cache(maxsize=16)
 def _renamed(before: str, after: str) -> Mapping[str, str]:
     """Return the new names of the columns that another schema has under another name, by old name."""
-    old, new = (MappedSchema.readable(Metadata("", text)) for text in (before, after))
+    old, new = (Metadata("", text).readable_mapped_schema for text in (before, after))
     if old is None or new is None:
         return {}
     pairs = ((field, _same(field, old, new)) for field in old.fields)

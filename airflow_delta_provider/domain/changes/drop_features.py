@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.delta.feature_traces import REMOVALS, in_orde
 from airflow_delta_provider.domain.delta.features.feature import FeatureKind
 from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTION
 from airflow_delta_provider.domain.delta.features.registry import dependents, feature_named
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, has_feature, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -53,7 +53,7 @@ class FileDifferences:
     """
 
     def __init__(self, metadata: Metadata) -> None:
-        self._schema = MappedSchema.of(metadata)
+        self._schema = metadata.mapped_schema
         partitions = {name.lower() for name in metadata.partition_columns}
         columns = metadata.readable_columns or ()
         self._columns = [c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions]

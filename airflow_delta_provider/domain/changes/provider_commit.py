@@ -23,7 +23,7 @@ from airflow_delta_provider.domain.delta.protocol import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
 )
-from airflow_delta_provider.domain.delta.table_features import iceberg_settings, is_active, managing
+from airflow_delta_provider.domain.delta.table_features import iceberg_settings, managing
 from airflow_delta_provider.domain.delta.table_state import CommitBase, Replay, TableState
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -36,7 +36,7 @@ class NoTimestampError(Exception):
 
 def has_in_commit_timestamps(state: TableState) -> bool:
     """Return True if commits after ``state`` need a strictly increasing timestamp."""
-    return any(is_active(feature, state.protocol, state.metadata) for feature in _FEATURES)
+    return any(state.is_active(feature) for feature in _FEATURES)
 
 
 def timestamp_of(commit: Commit) -> int:

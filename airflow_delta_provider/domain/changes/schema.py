@@ -22,7 +22,6 @@ from airflow_delta_provider.domain.delta.metadata import (
     ID,
     NESTED_IDS,
     PHYSICAL_NAME,
-    MappedSchema,
     Metadata,
     PhysicalPath,
     is_plain_name,
@@ -327,7 +326,7 @@ class PastColumns:
             mapped |= metadata.properties.is_mapped
             used |= metadata.properties.has_dropped_or_renamed
             try:
-                schema = MappedSchema.of(metadata)
+                schema = metadata.mapped_schema
             except BrokenLogError as error:
                 why_incomplete = why_incomplete or str(error)
                 continue

@@ -40,7 +40,7 @@ from airflow_delta_provider.domain.delta.commit import ENGINES, Action
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, StructType, UnknownTypeError, path_text
 from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING, USAGE_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import feature_named
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import (
     COLUMN_MAPPING_MODE,
@@ -146,7 +146,7 @@ def _check_request(options: EnableFeatureOptions) -> Iterator[Finding]:
 
 
 def _left_over(table: str, state: TableState) -> Iterator[Finding]:
-    left = [field for field in MappedSchema.of(state.metadata).fields if field.is_mapped]
+    left = [field for field in state.metadata.mapped_schema.fields if field.is_mapped]
     if left:
         yield requests.TRACKING_INCOMPLETE.found(
             "{table} has no column mapping, but {column} still has metadata of an earlier one.",
@@ -223,7 +223,7 @@ def alter_tracked(
     :param past: columns of all versions before
     :param reserved: further column names that data files use
     """
-    before = MappedSchema.of(metadata)
+    before = metadata.mapped_schema
     if not before.is_mapped:
         return TrackedSchema(alteration.altered(schema), {})
     says_used = metadata.properties.has_dropped_or_renamed

@@ -39,7 +39,6 @@ from airflow_delta_provider.domain.delta.features.columns import (
 )
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.metadata import Metadata
-from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.spark_library import WIDENING_SINCE, Engine
@@ -223,7 +222,7 @@ def check_widening(widening: Widening, state: TableState) -> Iterator[Finding]:
         )
         return
     for compat in (feature for feature in FEATURES.values() if feature.widening):
-        enabled = is_active(compat, state.protocol, state.metadata)
+        enabled = state.is_active(compat)
         if enabled and compat.widening and not compat.widening(column.data_type, new):
             yield requests.ICEBERG_COMPATIBILITY.found(
                 "{column} cannot go from {type} to {asked} while {feature} is enabled: Iceberg has no such promotion.",

@@ -120,7 +120,7 @@ OTHER_NAMES = _state.warning(
 def _names(state: TableState) -> Iterator[Finding]:
     if state.metadata.properties.dropped_or_renamed != "false" or not state.protocol.supports(USAGE_TRACKING):
         return
-    schema = MappedSchema.readable(state.metadata)
+    schema = state.metadata.readable_mapped_schema
     if schema is None or not schema.is_mapped:
         return
     other = [
@@ -275,5 +275,5 @@ def _mapped_schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema]
     """
     if not transition.after.protocol.supports(USAGE_TRACKING) or transition.replaces_all or transition.restores:
         return None
-    before, after = (MappedSchema.readable(state.metadata) for state in (transition.before, transition.after))
+    before, after = (state.metadata.readable_mapped_schema for state in (transition.before, transition.after))
     return None if before is None or after is None or not before.is_mapped else (before, after)

@@ -13,7 +13,6 @@ from airflow_delta_provider.domain.delta.features.columns import can_widen
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
 from airflow_delta_provider.domain.delta.metadata import (
     ID,
-    MappedSchema,
     Metadata,
     column_changes,
     field_metadata,
@@ -185,7 +184,7 @@ def _protocol_change(before: Protocol, after: Protocol) -> str:
 
 
 def _column_changes(before: Metadata, after: Metadata) -> Iterator[tuple[HistoryEventKind, str]]:
-    old, new = MappedSchema.of(before), MappedSchema.of(after)
+    old, new = before.mapped_schema, after.mapped_schema
     for change in column_changes(old, new):
         kind = HistoryEventKind.DROPPED if change.now is None else HistoryEventKind.RENAMED
         yield kind, change.text

@@ -165,11 +165,22 @@ class Metadata:
 
     @cached_property
     def mapped_schema(self) -> MappedSchema:
-        """The schema with its mapping: see :meth:`MappedSchema.of`. Many rules need it."""
+        """The schema with its mapping. Ids and physical names that remain in mode none are included.
+
+        :raises BrokenLogError: if the schema string is not a struct
+        """
         fields: list[MappedField] = []
         for field in self.schema.fields:
             fields += _mapped(Column((field.name,), field.data_type, field, (), ("field",)), ())
         return MappedSchema(self.properties.mapping_mode, tuple(fields), self.properties.max_column_id)
+
+    @property
+    def readable_mapped_schema(self) -> MappedSchema | None:
+        """The schema with its mapping; None if the schema cannot be read."""
+        try:
+            return self.mapped_schema
+        except BrokenLogError:
+            return None
 
     @cached_property
     def properties(self) -> TableProperties:
@@ -314,22 +325,6 @@ class MappedSchema:
     mode: MappingMode
     fields: tuple[MappedField, ...]
     max_column_id: int | None
-
-    @classmethod
-    def of(cls, metadata: Metadata) -> MappedSchema:
-        """Read the mapping. Ids and physical names that remain in mode none are included.
-
-        :raises BrokenLogError: if the schema string is not a struct
-        """
-        return metadata.mapped_schema
-
-    @classmethod
-    def readable(cls, metadata: Metadata) -> MappedSchema | None:
-        """Read the mapping; None if the schema cannot be read."""
-        try:
-            return cls.of(metadata)
-        except BrokenLogError:
-            return None
 
     @property
     def is_mapped(self) -> bool:

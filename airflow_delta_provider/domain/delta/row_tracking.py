@@ -10,7 +10,6 @@ from functools import lru_cache
 from airflow_delta_provider.domain.delta.features.log import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol
-from airflow_delta_provider.domain.delta.table_features import FeatureState, feature_state
 from airflow_delta_provider.domain.formats.json_values import parse_json
 
 HIGH_WATER_MARK = "rowIdHighWaterMark"
@@ -25,7 +24,7 @@ PRESERVED_TAG = "delta.rowTracking.preserved"
 class RowTracking:
     """Row tracking of one state.
 
-    :param state: absent, supported, suspended or enabled
+    :param supported: True if the protocol lists it
     :param enabled: True if the property is set, regardless of the protocol
     :param suspended: True if the property that suspends it is set
     :param row_id_column: column of data files with materialized row ids, or None
@@ -33,7 +32,7 @@ class RowTracking:
     :param high_water_mark: highest assigned row id, or None if the log does not have it
     """
 
-    state: FeatureState
+    supported: bool
     enabled: bool
     suspended: bool
     row_id_column: str | None
@@ -43,17 +42,17 @@ class RowTracking:
     def with_mark(self, high_water_mark: int | None) -> RowTracking:
         """Return a copy with another high water mark."""
         columns = self.row_id_column, self.commit_version_column
-        return RowTracking(self.state, self.enabled, self.suspended, *columns, high_water_mark)
+        return RowTracking(self.supported, self.enabled, self.suspended, *columns, high_water_mark)
 
     @property
     def assigns(self) -> bool:
         """Return True if writers must assign ids to the rows that they add."""
-        return self.state is not FeatureState.ABSENT and not self.suspended
+        return self.supported and not self.suspended
 
     @property
     def relied_upon(self) -> bool:
         """Return True if every row has ids that readers may rely on."""
-        return self.state is not FeatureState.ABSENT and self.enabled
+        return self.supported and self.enabled
 
 
 def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str, str]) -> RowTracking:
@@ -63,7 +62,7 @@ def row_tracking_of(protocol: Protocol, metadata: Metadata, domains: Mapping[str
     """
     properties = metadata.properties
     return RowTracking(
-        feature_state(ROW_TRACKING, protocol, metadata),
+        protocol.supports(ROW_TRACKING),
         properties.row_tracking,
         properties.row_tracking_suspended,
         properties.row_id_column or None,

@@ -65,11 +65,9 @@ def _schema(before: TableHead | None, after: TableHead) -> dict[str, Any]:
     unreadable: dict[str, Any] = {}
     try:
         if before is not None:
-            changes = list(_columns(MappedSchema.of(before.metadata), MappedSchema.of(after.metadata)))
+            changes = list(_columns(before.metadata.mapped_schema, after.metadata.mapped_schema))
         else:
-            changes = [
-                _added(field) for field in MappedSchema.of(after.metadata).fields if len(field.column.parts) == 1
-            ]
+            changes = [_added(field) for field in after.metadata.mapped_schema.fields if len(field.column.parts) == 1]
     except (BrokenLogError, RecursionError):
         unreadable = {"compared": False}
     partitions = [None if head is None else list(head.metadata.partition_columns) for head in (before, after)]

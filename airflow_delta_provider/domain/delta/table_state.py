@@ -20,6 +20,7 @@ from airflow_delta_provider.domain.delta.commit import (
     time_of,
 )
 from airflow_delta_provider.domain.delta.data_type import path_text, sql_name
+from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.log import DOMAIN, IN_COMMIT_TIMESTAMP, clustering_of
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile, RemovedFile, RowIds
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
@@ -27,7 +28,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.partial_files import PartialFiles, known_files
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking, high_water_mark_of, row_tracking_of
-from airflow_delta_provider.domain.delta.table_features import feature_states
+from airflow_delta_provider.domain.delta.table_features import feature_states, is_active
 from airflow_delta_provider.domain.delta.table_properties import ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.answers import Detail, LastCommit, TableFormat
@@ -61,6 +62,10 @@ class TableState:
     def row_tracking(self) -> RowTracking:
         """Row tracking in this state."""
         return row_tracking_of(self.protocol, self.metadata, self.domains)
+
+    def is_active(self, feature: Feature) -> bool:
+        """Return True if ``feature`` is in force: listed, enabled and not suspended."""
+        return is_active(feature, self.protocol, self.metadata)
 
     def followed_by(self, version: int, domains: Mapping[str, str]) -> TableState:
         """Return the state of a later version that has the same protocol and metadata, without files."""

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from airflow_delta_provider.domain.rendering.presentation import MAX_TEXT, Tone, shortened
-from airflow_delta_provider.domain.text import visible, visible_lines
+from airflow_delta_provider.domain.rendering.presentation import Tone
+from airflow_delta_provider.domain.text import MAX_TEXT, shortened, visible, visible_lines
 
 if TYPE_CHECKING:
     from airflow_delta_provider.domain.rendering.timeline import Mark, Timeline

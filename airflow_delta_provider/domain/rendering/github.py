@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from airflow_delta_provider.domain.rendering.links import TablePlace
-from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, shortened
+from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.report_blocks import examples
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
@@ -15,7 +15,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
     totals,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity
-from airflow_delta_provider.domain.text import printed, visible, visible_lines
+from airflow_delta_provider.domain.text import counted, printed, shortened, visible, visible_lines
 
 #: Maximum number of tables that are named, and of findings of one table; the rest is counted.
 _MAX_TABLES = 20

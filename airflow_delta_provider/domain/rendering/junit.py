@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from airflow_delta_provider.domain.rendering.links import RuleLinks
-from airflow_delta_provider.domain.rendering.presentation import Presentation, counted_codes, shortened
+from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.report_blocks import answers
 from airflow_delta_provider.domain.rendering.report_document import (
     Wording,
@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
     where,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict, verdict_of
-from airflow_delta_provider.domain.text import printed, visible
+from airflow_delta_provider.domain.text import counted_codes, printed, shortened, visible
 
 #: Maximum number of characters of a message: dashboards show it in one line.
 _MAX_MESSAGE = 300

@@ -17,13 +17,7 @@ from airflow_delta_provider.domain.rendering.document import (
     Section,
     Title,
 )
-from airflow_delta_provider.domain.rendering.presentation import (
-    MAX_TEXT,
-    Presentation,
-    counted,
-    counted_codes,
-    shortened,
-)
+from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.report_blocks import (
     answer_document,
     answers,
@@ -41,7 +35,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
 )
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.report.report import JobReport, TableReport, Verdict
-from airflow_delta_provider.domain.text import printed, visible
+from airflow_delta_provider.domain.text import MAX_TEXT, counted, counted_codes, printed, shortened, visible
 
 #: Characters with a meaning inside a line.
 _INLINE = re.compile(r"([\\`*_\[\]<>&#|~@$])")

@@ -22,7 +22,7 @@ from airflow_delta_provider.domain.rendering.html import (
 )
 from airflow_delta_provider.domain.rendering.links import RuleLinks
 from airflow_delta_provider.domain.rendering.page_parts import at_table, badge, by_rule, plan_section
-from airflow_delta_provider.domain.rendering.presentation import Presentation, counted, counted_codes
+from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.rendering.report_blocks import answers
 from airflow_delta_provider.domain.rendering.report_document import (
     by_cause,
@@ -35,6 +35,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
 from airflow_delta_provider.domain.rendering.text import not_checked
 from airflow_delta_provider.domain.rendering.timeline import event_table, timeline
 from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict
+from airflow_delta_provider.domain.text import counted, counted_codes
 
 #: Maximum number of findings of a table that are shown in full.
 _MAX_FINDINGS_OF_TABLE = 20

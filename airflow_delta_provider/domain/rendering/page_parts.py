@@ -9,7 +9,6 @@ from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering.document import Block, Code, Facts, Listing, Prose
 from airflow_delta_provider.domain.rendering.html import Markup, element, joined, lines
 from airflow_delta_provider.domain.rendering.links import RuleLinks, commit_path
-from airflow_delta_provider.domain.rendering.presentation import counted, shortened
 from airflow_delta_provider.domain.rendering.report_blocks import plan_document
 from airflow_delta_provider.domain.rendering.report_document import (
     Problem,
@@ -17,6 +16,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
     facts,
 )
 from airflow_delta_provider.domain.report.report import Finding, Severity
+from airflow_delta_provider.domain.text import counted, shortened
 
 #: Maximum number of linked tables of a rule, and of consequences of a finding.
 _MAX_TABLES, _MAX_CONSEQUENCES = 100, 10

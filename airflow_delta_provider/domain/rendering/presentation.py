@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
 from importlib import import_module
@@ -11,36 +10,6 @@ from typing import cast
 
 from airflow_delta_provider.domain.rendering.links import RuleLinks, SourceTree
 from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Verdict
-
-#: Maximum number of characters of one paragraph; the JSON report has all of it.
-MAX_TEXT = 10_000
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
-    """Return rule codes with their frequencies, most frequent first.
-
-    :param most: maximum number of different codes; None for all
-    """
-    found = Counter(codes).most_common()
-    named = [code if count == 1 else f"{code} ×{count:,}" for code, count in found[:most]]
-    return ", ".join([*named, "…"] if len(named) < len(found) else named)
-
-
-def shortened(text: str, limit: int) -> str:
-    """Return a text of at most ``limit`` characters. It ends after a sentence, or else a word, if one is long enough.
-
-    :param limit: 1 or more
-    """
-    if len(text) <= limit:
-        return text
-    kept = text[: limit - 1]
-    sentence, word = kept.rfind(". ") + 1, kept.rfind(" ")
-    end = next((end for end in (sentence, word) if end > limit // 2), 0)
-    return f"{kept[:end]} …" if end else f"{kept}…"
 
 
 class Tone(Enum):

@@ -23,7 +23,6 @@ from airflow_delta_provider.domain.rendering.document import (
     Section,
     text_lines,
 )
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.rendering.report_document import (
     Occurrence,
     Problem,
@@ -48,7 +47,7 @@ from airflow_delta_provider.domain.report.answers import (
     UsagePiece,
 )
 from airflow_delta_provider.domain.report.report import Finding, TableReport
-from airflow_delta_provider.domain.text import visible
+from airflow_delta_provider.domain.text import counted, visible
 
 #: Maximum number of pieces of evidence, and of findings of a plan; the rest is counted.
 _MAX_PIECES = 20

@@ -10,9 +10,8 @@ from datetime import datetime
 from functools import cached_property
 
 from airflow_delta_provider.domain.checks.registry import RULES
-from airflow_delta_provider.domain.rendering.presentation import MAX_TEXT, counted, counted_codes, shortened
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
-from airflow_delta_provider.domain.text import visible, visible_lines
+from airflow_delta_provider.domain.text import MAX_TEXT, counted, counted_codes, shortened, visible, visible_lines
 
 
 @dataclass(frozen=True)

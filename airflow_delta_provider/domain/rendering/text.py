@@ -16,8 +16,6 @@ from airflow_delta_provider.domain.rendering.presentation import (
     Detail,
     Presentation,
     Tone,
-    counted,
-    counted_codes,
 )
 from airflow_delta_provider.domain.rendering.report_blocks import answers, finding_section, problem_section
 from airflow_delta_provider.domain.rendering.report_document import (
@@ -34,7 +32,7 @@ from airflow_delta_provider.domain.rendering.report_document import (
     wrapped_line,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, TableReport, Verdict
-from airflow_delta_provider.domain.text import columns, padded, printed, visible
+from airflow_delta_provider.domain.text import columns, counted, counted_codes, padded, printed, visible
 
 #: Up to this number of tables, all are listed, even if there is nothing to report about them.
 _MAX_WELL = 10

@@ -13,10 +13,9 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.history_events import HistoryEvent, HistoryEventKind
 from airflow_delta_provider.domain.rendering.html import Markup, element
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.rendering.report_document import Wording, by_cause
 from airflow_delta_provider.domain.report.report import Finding, TableReport
-from airflow_delta_provider.domain.text import visible
+from airflow_delta_provider.domain.text import counted, visible
 
 #: Signs for each kind of event, for a commit that broke a rule, and for a commit that fixed it.
 SIGNS = {

@@ -13,10 +13,11 @@ from airflow_delta_provider.domain.rendering import page
 from airflow_delta_provider.domain.rendering.html import THEME_SCRIPT, Document, Markup, breakable, element, joined
 from airflow_delta_provider.domain.rendering.links import RuleRoutes
 from airflow_delta_provider.domain.rendering.page_parts import badge
-from airflow_delta_provider.domain.rendering.presentation import Presentation, counted
+from airflow_delta_provider.domain.rendering.presentation import Presentation
 from airflow_delta_provider.domain.report.findings_table import OpenFinding
 from airflow_delta_provider.domain.report.pages import Excerpt, LatestResult, Origin
 from airflow_delta_provider.domain.report.report import Severity, Verdict
+from airflow_delta_provider.domain.text import counted
 
 PAGE_SIZE = 50
 _TITLE = "Delta tables"

@@ -43,7 +43,7 @@ from airflow_delta_provider.domain.delta.features.log import DOMAIN as ROW_TRACK
 from airflow_delta_provider.domain.delta.features.registry import feature_named, with_requirements
 from airflow_delta_provider.domain.delta.live_file import FileKey
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, physical_parts
+from airflow_delta_provider.domain.delta.metadata import Metadata, physical_parts
 from airflow_delta_provider.domain.delta.protocol import (
     READER_FEATURES_VERSION,
     WRITER_FEATURES_VERSION,
@@ -504,7 +504,7 @@ def _clustering(situation: Situation) -> Iterator[Correction]:
     """Name the clustering columns as data files do."""
     table = situation.table
     present = table.domains.get(CLUSTERING_DOMAIN)
-    schema = MappedSchema.readable(Metadata.from_json(table.metadata))
+    schema = Metadata.from_json(table.metadata).readable_mapped_schema
     try:
         wire = json.loads(present or "")
         named = [tuple(path) for path in wire["clusteringColumns"]]

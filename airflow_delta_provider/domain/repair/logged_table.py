@@ -10,7 +10,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.live_file import FileKey
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.snapshot import file_key
 from airflow_delta_provider.domain.text import short_digest, visible
 
@@ -293,7 +293,7 @@ def _value_text(value: Any) -> str:
 
 def physical_names(metadata: Metadata) -> dict[str, str]:
     """Return the physical names of top-level columns by their names; empty if the schema cannot be read."""
-    schema = MappedSchema.readable(metadata)
+    schema = metadata.readable_mapped_schema
     fields = () if schema is None else schema.fields
     return {f.column.parts[0]: f.path[0] for f in fields if f.path is not None and len(f.path) == 1}
 

@@ -33,9 +33,9 @@ from airflow_delta_provider.domain.delta.log_files import BrokenLogError, commit
 from airflow_delta_provider.domain.delta.row_condition import RowCondition, row_conditions
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
 from airflow_delta_provider.domain.delta.table_state import TableState
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.report.answers import HiddenRows, Statistics
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.text import counted
 from airflow_delta_provider.jobs.audit.hidden_rows import hidden_rows, queries_of
 from airflow_delta_provider.jobs.audit.range_audit import LogLevel, RangeAudit
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog, last_adds_after

@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from airflow_delta_provider.domain.delta.commit import Action, parse_commit, read_actions
-from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.live_file import FileKey, LiveFile
 from airflow_delta_provider.domain.delta.log_files import LogSegment, commit_name, commit_versions, is_odd, plain_path
 from airflow_delta_provider.domain.delta.packed_files import PackedFiles
 from airflow_delta_provider.domain.delta.partial_files import AllFilesNeededError, PartialFiles, UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, CheckpointPart, batches_of, file_key
-from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_state import Replay
 from airflow_delta_provider.jobs.delta.checkpoint_files import LargeCheckpoint, Needs, ReducedCheckpoint
 from airflow_delta_provider.jobs.delta.table_log import TableLog
@@ -153,10 +151,7 @@ def needs_of(log: TableLog, base: LogSegment, names: Sequence[str], head: Sequen
     return Needs(
         frozenset(paths),
         version,
-        tracked=any(
-            state.row_tracking.state is not FeatureState.ABSENT or state.protocol.supports(ROW_TRACKING)
-            for state in states
-        ),
+        tracked=any(state.row_tracking.supported for state in states),
         relied_upon=any(state.row_tracking.relied_upon for state in states),
         mark=min((mark for mark in marks if mark is not None), default=None),
         ranges=ranges,

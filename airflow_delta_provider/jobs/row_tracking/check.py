@@ -23,11 +23,11 @@ from airflow_delta_provider.domain.delta.data_type import Column
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import earliest_version
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.report.answers import Evidence
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.request.check_options import CheckRowTrackingOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.domain.text import counted
 from airflow_delta_provider.jobs.delta.kept_log import KeptLog
 from airflow_delta_provider.jobs.delta.session import DeltaFiles, DeltaSession, OpenTable
 from airflow_delta_provider.jobs.delta.table_log import History

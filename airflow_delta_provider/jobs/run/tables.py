@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
-from airflow_delta_provider.domain.rendering.presentation import counted
 from airflow_delta_provider.domain.table_name import (
     Exclusion,
     PathPattern,
@@ -18,7 +17,7 @@ from airflow_delta_provider.domain.table_name import (
     TableNameError,
     is_hidden,
 )
-from airflow_delta_provider.domain.text import as_written
+from airflow_delta_provider.domain.text import as_written, counted
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import Progress, silent
 from airflow_delta_provider.jobs.storage.errors import MissingFileError

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from airflow_delta_provider.domain.text import did_you_mean
+from airflow_delta_provider.domain.text import counted, did_you_mean
 from airflow_delta_provider.jobs.storage.errors import MissingFileError
 from airflow_delta_provider.jobs.storage.storage import Storage
 
@@ -128,4 +128,4 @@ class SchemaListing:
     @property
     def left_out(self) -> str:
         """The other entries in words: ``2 parquet tables, 1 view``; empty if there are none."""
-        return ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in self.others.items())
+        return ", ".join(counted(count, noun) for noun, count in self.others.items())

@@ -17,7 +17,6 @@ from airflow_delta_provider.domain.changes.disable_mapping.usage import (
     usage_of,
 )
 from airflow_delta_provider.domain.checks.usage_tracking import check_state
-from airflow_delta_provider.domain.delta.metadata import MappedSchema
 from airflow_delta_provider.domain.delta.table_properties import DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import Replay, TableState
 from tests.unit.log_builder import History, Table
@@ -69,7 +68,7 @@ def state(table: Table) -> TableState:
 
 
 def usage(table: Table, since: int | None = None, footers: FooterSurvey | None = None) -> UsageAnswer:
-    return usage_of(MappedSchema.of(state(table).metadata), known(table, since), footers)
+    return usage_of(state(table).metadata.mapped_schema, known(table, since), footers)
 
 
 def kinds(judged: UsageAnswer) -> list[tuple[str, str | None]]:
@@ -204,7 +203,7 @@ def test_what_the_table_itself_says_wrongly_is_told_by_the_code_of_the_audit() -
     tracked.support("columnMappingUsageTracking")
     for table, code in ((tracked, "UT01"), (said, "UT02"), (existing(), None)):
         findings = list(check_state(state(table)))
-        judged = usage_of(MappedSchema.of(state(table).metadata), known(table), None, findings)
+        judged = usage_of(state(table).metadata.mapped_schema, known(table), None, findings)
         assert judged.answer is Usage.UNUSED
         told = [piece for piece in judged.evidence if piece.kind == "usage tracking"]
         assert [(piece.rule, DROPPED_OR_RENAMED in piece.text) for piece in told] == ([(code, True)] if code else [])

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.changes.disable_mapping.plan import (
     prove_disabling,
 )
 from airflow_delta_provider.domain.delta.data_type import ArrayType, MapType, PrimitiveType
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.formats.parquet.footer import EncryptedFooterError, Footer, FooterError, parse_footer
 from tests.unit.mapped_tables import MAX, MODE, NESTED, Json, configured, fields_of, mapped
 from tests.unit.states import field, struct
@@ -131,7 +131,7 @@ def test_nulls_are_counted_by_the_names_that_readers_use() -> None:
 
 PARTLY = ColumnFacts(why_incomplete="the log is kept from version 4 on", since=4)
 DROPPED = ColumnFacts(left={("b",): 3})
-REUSED = ColumnFacts(reused={("a",): MappedSchema.of(table()).fields[0]})
+REUSED = ColumnFacts(reused={("a",): table().mapped_schema.fields[0]})
 CLEAN = survey(table(), file(WHOLE), file({"a": pa.int64()}))
 HOLDING = survey(table(), file(WHOLE), file(WHOLE | {"b": pa.int64()}))
 UNREAD = survey(table(), EncryptedFooterError("its footer is encrypted"))

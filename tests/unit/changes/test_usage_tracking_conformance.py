@@ -161,9 +161,8 @@ def test_each_column_gets_a_physical_name_of_its_own(tracked):
 
 
 def _mapped_fields(metadata: Json) -> Any:
-    from airflow_delta_provider.domain.delta.metadata import MappedSchema
 
-    return MappedSchema.of(Metadata.from_json(metadata)).fields
+    return Metadata.from_json(metadata).mapped_schema.fields
 
 
 def test_columns_of_an_existing_table_that_is_mapped_keep_their_names_as_physical_names(tmp_path):

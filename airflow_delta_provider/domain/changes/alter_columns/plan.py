@@ -38,7 +38,6 @@ from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, is_plain_name, physical_parts
 from airflow_delta_provider.domain.delta.protocol import has_feature
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
-from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -98,7 +97,7 @@ def _partition(column: Column, state: TableState, is_renamed: bool) -> Iterator[
         )
         return
     for feature in FEATURES.values():
-        if feature.keeps_iceberg and is_active(feature, state.protocol, state.metadata):
+        if feature.keeps_iceberg and state.is_active(feature):
             yield _needed(
                 column,
                 is_renamed,
@@ -358,7 +357,7 @@ def verify_altered(alteration: Alteration, before: TableState, after: TableState
 
     :param before: state that the plan was made on
     """
-    old, new = MappedSchema.of(before.metadata), MappedSchema.of(after.metadata)
+    old, new = before.metadata.mapped_schema, after.metadata.mapped_schema
     present = {lowered(field.column.parts): field for field in new.fields}
     for parts in alteration.drops:
         was = _at(old, parts)

@@ -24,7 +24,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     path_text,
     type_from_json,
 )
-from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, Metadata
+from airflow_delta_provider.domain.delta.metadata import MappedField, Metadata
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type, render_sql_type
 from airflow_delta_provider.domain.formats.json_values import parse_json
 from airflow_delta_provider.domain.report.report import Finding
@@ -65,7 +65,7 @@ class _Resolution:
         self._options = options
         self._schema = metadata.schema
         self._past = past
-        self._fields = {field.column.parts: field for field in MappedSchema.of(metadata).fields}
+        self._fields = {field.column.parts: field for field in metadata.mapped_schema.fields}
         self._now: dict[str, Any] = parse_json(metadata.schema_string)
         self.refusals: list[Finding] = []
 

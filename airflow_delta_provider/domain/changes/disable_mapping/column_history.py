@@ -210,7 +210,7 @@ class ColumnHistory:
 
     def _learn(self, metadata: Metadata, version: int) -> MappedSchema | None:
         try:
-            self._schema = MappedSchema.of(metadata)
+            self._schema = metadata.mapped_schema
         except BrokenLogError:
             self._schema = None
             self._doubt(f"the schema of version {version} is damaged", version + 1)
@@ -293,4 +293,4 @@ class MappedTable:
 
         :raises BrokenLogError: if the schema is damaged
         """
-        return MappedSchema.of(self.state.metadata).is_mapped
+        return self.state.metadata.mapped_schema.is_mapped

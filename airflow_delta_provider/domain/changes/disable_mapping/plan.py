@@ -61,7 +61,7 @@ class Proof:
 
 def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
     """Yield reasons in the metadata why the mapping of a table cannot be disabled at all."""
-    schema = MappedSchema.of(metadata)
+    schema = metadata.mapped_schema
     if schema.mode is MappingMode.ID:
         yield rules.WRONG_MODE.found("{table} has column mapping in mode id.", table=table)
     if needing := iceberg_settings(metadata.configuration):
@@ -92,7 +92,7 @@ def prove_disabling(
     :param footers: footers of all live files of that version; None to prove it from the history alone
     :param is_empty: True if it has no live file; then none may be added until the mapping is disabled
     """
-    missing = [*_other_names(MappedSchema.of(metadata)), *_reused(known)]
+    missing = [*_other_names(metadata.mapped_schema), *_reused(known)]
     by_history = not (known.why_incomplete or known.left)
     if not by_history:
         missing += _in_files(known, footers)
@@ -367,7 +367,7 @@ def _differences(expected: Metadata, actual: Metadata) -> Iterator[str]:
         yield "the schema without its mapping"
     if _settings(expected) != _settings(actual):
         yield "the configuration, the mapping left out,"
-    if MAX_COLUMN_ID in actual.configuration or MappedSchema.of(actual).is_mapped:
+    if MAX_COLUMN_ID in actual.configuration or actual.mapped_schema.is_mapped:
         yield f"{COLUMN_MAPPING_MODE} or {MAX_COLUMN_ID} is still set: the configuration"
     same = ("id", "partition_columns", "name", "description", "format_provider", "format_options", "created_time")
     for name in same:

@@ -30,7 +30,6 @@ from airflow_delta_provider.domain.delta.features.log import ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.metadata import CHAR_OR_VARCHAR
 from airflow_delta_provider.domain.delta.protocol import weakest_protocol
-from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import CONSTRAINT_PREFIX, DROPPED_OR_RENAMED
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState
 from airflow_delta_provider.domain.table_name import TableName
@@ -367,7 +366,7 @@ class RewriteTable(Step):
         breaks = [STREAMS_OVERWRITTEN]
         if before.metadata.properties.change_data_feed:
             breaks.append("The change data feed shows every row as deleted and inserted.")
-        if is_active(ROW_TRACKING, before.protocol, before.metadata):
+        if before.is_active(ROW_TRACKING):
             breaks.append("Every row gets a new row id.")
         return Effects(
             metadata_only=False,

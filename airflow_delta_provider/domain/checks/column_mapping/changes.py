@@ -205,7 +205,7 @@ def _schemas(transition: Transition) -> tuple[MappedSchema, MappedSchema] | None
     before, after = transition.before.metadata, transition.after.metadata
     if before == after or transition.replaces_all or transition.restores:
         return None
-    old, new = MappedSchema.readable(before), MappedSchema.readable(after)
+    old, new = before.readable_mapped_schema, after.readable_mapped_schema
     return None if old is None or new is None else (old, new)
 
 
@@ -237,7 +237,7 @@ CLUSTERING_NAMES = FAMILY.of(Scope.STATE).error(
 @on_state(CLUSTERING_NAMES)
 def _names(state: TableState) -> Iterator[Finding]:
     columns = clustering_columns(state.domains.get(CLUSTERING_DOMAIN))
-    schema = MappedSchema.readable(state.metadata) if columns else None
+    schema = state.metadata.readable_mapped_schema if columns else None
     if schema is None:
         return
     logical = fields_by_name(schema)

@@ -35,7 +35,7 @@ def _path_is_taken(later: Transition, finding: Finding, details: Details) -> boo
         return True
     if later.keeps_no_file:
         return False
-    schema = MappedSchema.readable(later.after.metadata)
+    schema = later.after.metadata.readable_mapped_schema
     return schema is None or (schema.is_mapped and path in schema.by_path)
 
 
@@ -47,7 +47,7 @@ def until_path_of_column_is_free(finding: Finding, state: TableState) -> StillOp
 
     :param state: a state whose column has that path
     """
-    schema = MappedSchema.readable(state.metadata)
+    schema = state.metadata.readable_mapped_schema
     if schema is None:
         return StillOpen(lambda _: True, {"path": None})
     path = next((field.path for field in schema.fields if str(field.column) == finding.column), None)
@@ -114,7 +114,7 @@ class PhysicalPaths:
         before, after = transition.before.metadata, transition.after.metadata
         if self._begun and before == after:
             return None
-        old, new = MappedSchema.readable(before), MappedSchema.readable(after)
+        old, new = before.readable_mapped_schema, after.readable_mapped_schema
         if old is None or new is None:
             return None
         if not self._begun:
@@ -331,7 +331,7 @@ def _file_names(
 ) -> _FileNames | None:
     """Return the names; None if the table is not mapped. Cached, since a commit adds many files."""
     configuration = {COLUMN_MAPPING_MODE: mode.value, MAX_COLUMN_ID: str(max_column_id)}
-    schema = MappedSchema.of(Metadata("", schema_string, configuration=configuration))
+    schema = Metadata("", schema_string, configuration=configuration).mapped_schema
     if not schema.is_mapped:
         return None
     top = _Level()

@@ -276,7 +276,7 @@ def _readable(state: TableState) -> MappedSchema | None:
     """Return the schema; None if it or its mode cannot be read."""
     if state.metadata.properties.unknown_mapping_mode is not None:
         return None
-    return MappedSchema.readable(state.metadata)
+    return state.metadata.readable_mapped_schema
 
 
 def _mapped(state: TableState) -> MappedSchema | None:

@@ -63,9 +63,7 @@ class IcebergFiles:
             names = {str(name).lower() for name in metadata.partition_columns}
             self._columns = [column for column in columns if len(column.parts) == 1]
             self._partitions = [column for column in self._columns if column.parts[0].lower() in names]
-            self._nested = {
-                key: of for field in MappedSchema.of(metadata).fields for key, of in field.nested_ids.items()
-            }
+            self._nested = {key: of for field in metadata.mapped_schema.fields for key, of in field.nested_ids.items()}
 
     def problems(self, root: FileNode) -> Iterator[SchemaProblem]:
         """Yield the requirements that a file does not meet."""
@@ -209,7 +207,7 @@ class FileSchemas:
         columns = metadata.readable_columns
         if columns is not None:
             partitions = {str(name).lower() for name in metadata.partition_columns}
-            self._schema = MappedSchema.of(metadata)
+            self._schema = metadata.mapped_schema
             self._columns = tuple(c for c in columns if len(c.parts) == 1 and c.parts[0].lower() not in partitions)
 
     @on_demand(NOT_FOUND_IN_FILE, UNREACHABLE_TYPE, SHREDDED_WITHOUT_FEATURE, OTHER_TIMESTAMP, NOT_WRITTEN_FOR_ICEBERG)

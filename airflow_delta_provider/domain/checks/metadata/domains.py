@@ -180,7 +180,7 @@ def clustering_paths(state: TableState) -> tuple[PhysicalPath, ...]:
 @lru_cache(maxsize=64)
 def _paths(schema_string: str, mode: MappingMode, configuration: str) -> tuple[PhysicalPath, ...]:
     """Return the paths. Cached, since most commits change neither the schema nor the columns."""
-    schema = MappedSchema.of(Metadata("", schema_string, configuration={COLUMN_MAPPING_MODE: mode.value}))
+    schema = Metadata("", schema_string, configuration={COLUMN_MAPPING_MODE: mode.value}).mapped_schema
     fields = fields_by_path(schema) if schema.is_mapped else fields_by_name(schema)
     found = (field_called(parts, fields) for parts in clustering_columns(configuration))
     return tuple((field.path if schema.is_mapped else field.column.parts) or () for field in found if field)
@@ -269,7 +269,7 @@ def _clustering(state: TableState) -> Iterator[Finding]:
             configuration=configuration[:MOST_TEXT],
         )
     elif state.metadata.readable_columns is not None:
-        yield from _columns(configuration, MappedSchema.of(state.metadata))
+        yield from _columns(configuration, state.metadata.mapped_schema)
 
 
 def _columns(configuration: str, schema: MappedSchema) -> Iterator[Finding]:

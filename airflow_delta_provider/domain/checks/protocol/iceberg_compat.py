@@ -17,8 +17,7 @@ from airflow_delta_provider.domain.delta.features.columns import COLUMN_MAPPING
 from airflow_delta_provider.domain.delta.features.feature import Feature
 from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS, ROW_TRACKING
 from airflow_delta_provider.domain.delta.features.owners import ICEBERG_COMPAT_V1, ICEBERG_COMPAT_V3, ICEBERG_COMPATS
-from airflow_delta_provider.domain.delta.metadata import CURRENT_DEFAULT, ID, NESTED_IDS, MappedSchema, Metadata
-from airflow_delta_provider.domain.delta.table_features import is_active
+from airflow_delta_provider.domain.delta.metadata import CURRENT_DEFAULT, ID, NESTED_IDS, Metadata
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -43,7 +42,7 @@ _KEEP_V3 = "Remove the incompatible parts. Delta Spark does not disable icebergC
 @on_state(NOT_ICEBERG_COMPATIBLE)
 def _incompatible(state: TableState) -> Iterator[Finding]:
     for compat in ICEBERG_COMPATS:
-        wrong = dict(_incompatible_with(compat, state)) if _is_active(state, compat) else {}
+        wrong = dict(_incompatible_with(compat, state)) if state.is_active(compat) else {}
         if wrong:
             yield NOT_ICEBERG_COMPATIBLE.found(
                 "{subject} is enabled, but {what}.",
@@ -63,13 +62,13 @@ def refused_by_engine(before: TableState, after: TableState) -> Iterator[tuple[F
     :param before: state before the change
     :param after: state after the change, without ids that the engine assigns
     """
-    had_v3, has_v3 = (_is_active(state, ICEBERG_COMPAT_V3) for state in (before, after))
+    had_v3, has_v3 = (state.is_active(ICEBERG_COMPAT_V3) for state in (before, after))
     if had_v3 and not has_v3:
         yield ICEBERG_COMPAT_V3, "it is enabled and cannot be disabled"
-    if has_v3 and not had_v3 and is_active(ROW_TRACKING, before.protocol, before.metadata):
+    if has_v3 and not had_v3 and before.is_active(ROW_TRACKING):
         yield ICEBERG_COMPAT_V3, "row tracking is enabled before it"
     for compat in ICEBERG_COMPATS:
-        if not _is_active(after, compat):
+        if not after.is_active(compat):
             continue
         if compat != ICEBERG_COMPAT_V3 and any(map(_writes_vectors, (before, after))):
             yield compat, "deletion vectors are enabled"
@@ -84,10 +83,10 @@ def _writes_vectors(state: TableState) -> bool:
 def _settings(compat: Feature, state: TableState) -> Iterator[tuple[str, str]]:
     if not state.metadata.properties.is_mapped:
         yield COLUMN_MAPPING.name, "the column mapping mode is none"
-    if compat == ICEBERG_COMPAT_V3 and not is_active(ROW_TRACKING, state.protocol, state.metadata):
+    if compat == ICEBERG_COMPAT_V3 and not state.is_active(ROW_TRACKING):
         yield ROW_TRACKING.name, "row tracking is not enabled"
     for other in ICEBERG_COMPATS[: ICEBERG_COMPATS.index(compat)]:
-        if _is_active(state, other):
+        if state.is_active(other):
             yield other.name, f"{other} is also enabled"
 
 
@@ -128,7 +127,7 @@ def _nested_ids(metadata: Metadata) -> Iterator[tuple[str, str]]:
     """Yield elements, keys and values without an id. CM02 and CM04 report wrong ids."""
     if metadata.readable_columns is None or not metadata.properties.is_mapped:
         return
-    for field in MappedSchema.of(metadata).fields:
+    for field in metadata.mapped_schema.fields:
         if field.name is None or not isinstance(field.column.data_type, (ArrayType, MapType)):
             continue
         missing = [key for key in _keys(field.column.data_type, field.name) if key not in field.nested_ids]
@@ -213,8 +212,4 @@ def _same_columns(before: Metadata, after: Metadata) -> Iterator[tuple[StructFie
 
 
 def _active(state: TableState) -> list[Feature]:
-    return [compat for compat in ICEBERG_COMPATS if _is_active(state, compat)]
-
-
-def _is_active(state: TableState, compat: Feature) -> bool:
-    return is_active(compat, state.protocol, state.metadata)
+    return [compat for compat in ICEBERG_COMPATS if state.is_active(compat)]

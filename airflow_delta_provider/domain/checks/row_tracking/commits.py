@@ -14,7 +14,6 @@ from airflow_delta_provider.domain.delta.commit import Commit
 from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.live_file import RowIds
 from airflow_delta_provider.domain.delta.row_tracking import PRESERVED_TAG, RowTracking
-from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_properties import ROW_TRACKING_SUSPENDED
 from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -32,7 +31,7 @@ def check_commit(transition: Transition, earlier_paths: Collection[str]) -> Iter
         with their old ids
     """
     tracking = transition.after.row_tracking
-    if tracking.state is FeatureState.ABSENT:
+    if not tracking.supported:
         return
     for check in (
         _without_ids,
@@ -114,7 +113,7 @@ REASSIGNED_BASE = _pair.error(
     ),
 )
 def _reassigned(transition: Transition, tracking: RowTracking, _: Collection[str]) -> Iterator[Finding]:
-    if not tracking.assigns or transition.before.row_tracking.state is FeatureState.ABSENT:
+    if not tracking.assigns or not transition.before.row_tracking.supported:
         return  # ids from before the feature was dropped and added again
     past = transition.past
     if not tracking.relied_upon and (past.row_ids is None or past.restored_row_ids is not None):

@@ -25,7 +25,6 @@ from airflow_delta_provider.domain.checks.row_tracking.moved_rows import RowMove
 from airflow_delta_provider.domain.checks.rule import Healing, Need, Prose, RepairMethod, Rule, Scope
 from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -44,7 +43,7 @@ class _Step:
 def check_history(transition: Transition) -> Iterator[Finding]:
     """Yield findings about a commit that stay open regardless of its files."""
     step = _Step(transition, transition.before.row_tracking, transition.after.row_tracking)
-    if step.after.state is FeatureState.ABSENT:
+    if not step.after.supported:
         return
     for check in (
         _without_ids,
@@ -178,7 +177,7 @@ REMOVED_WITH_OTHER_BASE = _pair.error(
     ),
 )
 def _removed_with_other_base(step: _Step) -> Iterator[Finding]:
-    if step.before.state is FeatureState.ABSENT:
+    if not step.before.supported:
         return
     keeps = step.before.assigns and step.after.assigns
     for removed in step.transition.commit.removes:

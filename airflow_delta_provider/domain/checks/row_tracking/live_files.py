@@ -31,7 +31,6 @@ from airflow_delta_provider.domain.checks.rule import (
 from airflow_delta_provider.domain.delta.features.log import lacks_row_ids
 from airflow_delta_provider.domain.delta.live_file import LiveFile, RowIds
 from airflow_delta_provider.domain.delta.row_tracking import RowTracking
-from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_state import TableState, Transition
 from airflow_delta_provider.domain.report.report import Finding
 
@@ -119,7 +118,7 @@ def names_before(_: Finding, transition: Transition) -> Details:
 def names_are_others(later: Transition, _: Finding, details: Details) -> bool:
     """Return True until the earlier names are back, no file with them is left, or row tracking is dropped."""
     now = later.after.row_tracking
-    if now.state is FeatureState.ABSENT:
+    if not now.supported:
         return False
     return not later.keeps_no_file and list(details["names"]) != [now.row_id_column, now.commit_version_column]
 
@@ -141,7 +140,7 @@ def check_files(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
     """
     files = state.known_files
     yield from check_row_ids(files, tracking)
-    if tracking.state is not FeatureState.ABSENT:
+    if tracking.supported:
         yield from _commit_version_in_future(files, state.version)
         yield from _live_twice(files)
 
@@ -223,7 +222,7 @@ def check_fresh_ids(state: TableState, tracking: RowTracking, rows_of: RowCount)
     :param state: the state with its files
     :param rows_of: returns the number of rows of a file, from its statistics or its footer
     """
-    if tracking.state is FeatureState.ABSENT:
+    if not tracking.supported:
         return
     mark = tracking.high_water_mark
     end = end_if_apart(state.known_files, rows_of)

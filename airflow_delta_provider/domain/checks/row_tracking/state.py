@@ -13,7 +13,6 @@ from airflow_delta_provider.domain.checks.rule import BY_COMMIT, Healing, Need, 
 from airflow_delta_provider.domain.delta.features.log import DOMAIN
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.row_tracking import HIGH_WATER_MARK, RowTracking
-from airflow_delta_provider.domain.delta.table_features import FeatureState
 from airflow_delta_provider.domain.delta.table_properties import (
     ENABLE_ROW_TRACKING,
     ROW_COMMIT_VERSION_COLUMN,
@@ -53,7 +52,7 @@ ENABLED_WITHOUT_FEATURE = _state.error(
 
 @on_demand(ENABLED_WITHOUT_FEATURE)
 def _enabled_without_feature(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
-    if tracking.enabled and tracking.state is FeatureState.ABSENT:
+    if tracking.enabled and not tracking.supported:
         yield ENABLED_WITHOUT_FEATURE.found(
             "{property} is true, but the protocol ({protocol}) does not list rowTracking.",
             property=ENABLE_ROW_TRACKING,
@@ -155,7 +154,7 @@ NO_HIGH_WATER_MARK = _state.error(
 
 @on_demand(NO_HIGH_WATER_MARK)
 def _high_water_mark(state: TableState, tracking: RowTracking) -> Iterator[Finding]:
-    if tracking.state is FeatureState.ABSENT or tracking.high_water_mark is not None:
+    if not tracking.supported or tracking.high_water_mark is not None:
         return
     configuration = state.domains.get(DOMAIN)
     if configuration is not None:
@@ -195,7 +194,7 @@ def check_enabled(tracking: RowTracking) -> Iterator[Finding]:
     """Yield the reason why there are no row ids to check; nothing if row tracking is enabled."""
     if tracking.enabled:
         return
-    if tracking.state is FeatureState.ABSENT:
+    if not tracking.supported:
         yield ABSENT.found("The table has no row tracking.")
     elif tracking.suspended:
         yield SUSPENDED.found("Row tracking is suspended ({property} is true).", property=ROW_TRACKING_SUSPENDED)

@@ -37,7 +37,7 @@ from airflow_delta_provider.domain.delta.features.columns import (
     recorded_changes,
 )
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.metadata import MappedSchema, Metadata, field_metadata
+from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, reader_features
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import Transition
@@ -290,7 +290,7 @@ def _matched(before: Metadata, after: Metadata) -> list[tuple[Column, Column]]:
 
     A field with the id or physical path of another field is a different field.
     """
-    old, new = MappedSchema.of(before), MappedSchema.of(after)
+    old, new = before.mapped_schema, after.mapped_schema
     if old.is_mapped and new.is_mapped:
         pairs = ((field, new.by_id.get(number)) for number, field in old.by_id.items())
         return [(was.column, now.column) for was, now in pairs if now is not None and now.path == was.path]

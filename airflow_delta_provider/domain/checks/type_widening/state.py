@@ -47,7 +47,6 @@ from airflow_delta_provider.domain.delta.features.columns import (
 )
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError
-from airflow_delta_provider.domain.delta.table_features import is_active
 from airflow_delta_provider.domain.delta.table_properties import ENABLE_TYPE_WIDENING
 from airflow_delta_provider.domain.delta.table_state import TableState
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -268,7 +267,7 @@ def _iceberg(state: TableState, records: Sequence[TypeRecord]) -> Iterator[Findi
     for compat in FEATURES.values():
         if compat.widening is None or not state.protocol.supports(compat):
             continue
-        active = is_active(compat, state.protocol, state.metadata)
+        active = state.is_active(compat)
         for record in records:
             for change in record.changes or ():
                 old, new = named_type(change.from_type), named_type(change.to_type)

@@ -35,7 +35,6 @@ from airflow_delta_provider.domain.delta.features.feature import (
 from airflow_delta_provider.domain.delta.features.log import named_by_files
 from airflow_delta_provider.domain.delta.metadata import (
     CURRENT_DEFAULT,
-    MappedSchema,
     Metadata,
     field_metadata,
     is_plain_name,
@@ -186,7 +185,7 @@ COLUMN_MAPPING = Feature(
         leaves="Streams that read the table fail once, and have to be started again.",
         obstacle=_obstacle,
         in_metadata=lambda metadata: metadata.properties.is_mapped,
-        left_in_metadata=lambda metadata: any(field.is_mapped for field in MappedSchema.of(metadata).fields),
+        left_in_metadata=lambda metadata: any(field.is_mapped for field in metadata.mapped_schema.fields),
     ),
 )
 USAGE_TRACKING = Feature(

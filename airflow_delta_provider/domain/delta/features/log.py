@@ -175,7 +175,7 @@ def named_by_files(metadata: Metadata, domains: Mapping[str, str]) -> list[str]:
     They cannot be resolved once column mapping is off. The list is empty if it is off already: removing the feature
     then loses nothing more.
     """
-    schema = MappedSchema.readable(metadata)
+    schema = metadata.readable_mapped_schema
     if schema is None or not schema.is_mapped:
         return []
     logical, in_files = fields_by_name(schema), fields_by_path(schema)
@@ -238,7 +238,7 @@ def clustering_of(metadata: Metadata, domains: Mapping[str, str]) -> list[tuple[
 
     :raises BrokenLogError: if the schema string is not a struct
     """
-    fields = fields_by_path(MappedSchema.of(metadata))
+    fields = fields_by_path(metadata.mapped_schema)
     found = (
         (readings, field_called(readings, fields)) for readings in clustering_columns(domains.get(CLUSTERING_DOMAIN))
     )
