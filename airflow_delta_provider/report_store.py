@@ -96,10 +96,10 @@ def _check_regular(descriptor: int, path: Path | str) -> os.stat_result:
 T = TypeVar("T")
 
 
-def within(seconds: float, call: Callable[[], T]) -> T:
+def within_time(call: Callable[[], T]) -> T:
     """Return the result of ``call``, or raise its error.
 
-    :raises TimeoutError: if it takes longer; its thread continues
+    :raises TimeoutError: if it takes longer than ``MAX_SECONDS``; its thread continues
     """
     outcome: list[Callable[[], T]] = []
 
@@ -113,9 +113,9 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
     thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True, name="delta-time-limit")
     thread.start()
-    thread.join(seconds)
+    thread.join(MAX_SECONDS)
     if not outcome:
-        raise TimeoutError(f"no answer within {seconds:g} s")
+        raise TimeoutError(f"no answer within {MAX_SECONDS:g} s")
     return outcome[0]()
 
 
@@ -165,7 +165,7 @@ class ReportStore:
         errors: list[str] = []
         for file in self._files:
             try:
-                within(MAX_SECONDS, partial(_write, f"{file}{suffix}", content))
+                within_time(partial(_write, f"{file}{suffix}", content))
             except Exception as error:
                 level = logging.WARNING if file is self._files[-1] else logging.INFO
                 log.log(level, "The report could not be kept as %s: %s", file, _said(error))
@@ -194,7 +194,7 @@ def read_report(path: str) -> JobReport:
     :raises OSError: if it does not exist, or the store cannot be reached
     :raises ValueError: if it is not a report, or was written by an incompatible version of this provider
     """
-    content = within(MAX_SECONDS, lambda: _read(_path(path)))
+    content = within_time(lambda: _read(_path(path)))
     return JobReport.from_json(json.loads(gzip.decompress(content) if content.startswith(_GZIP) else content))
 
 

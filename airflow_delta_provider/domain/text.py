@@ -72,6 +72,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def listed(names: Iterable[str], most: int = 3) -> str:
+    """Return the first names, and the number of others."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def counted_codes(codes: Iterable[str], most: int | None = None) -> str:
     """Return rule codes with their frequencies, most frequent first.
 

@@ -20,7 +20,7 @@ from airflow_delta_provider.domain.table_name import TableNameError
 from airflow_delta_provider.domain.text import short_digest
 from airflow_delta_provider.exceptions import DeltaRequestError, DeltaResultError
 from airflow_delta_provider.hooks.settings_file import WEB_HDFS_PORT, HadoopConfiguration
-from airflow_delta_provider.report_store import MAX_SECONDS, check_report_path, within
+from airflow_delta_provider.report_store import check_report_path, within_time
 from airflow_delta_provider.watch.metadata_folder import (
     DeltaLogUnreadableError,
     StorageAddress,
@@ -130,7 +130,7 @@ class ResultFolder:
 
     def _reached(self, call: Callable[[], T], consequence: str) -> T:
         try:
-            return within(MAX_SECONDS, call)
+            return within_time(call)
         except (TableNameError, StorageSetupError, DeltaLogUnreadableError) as error:
             raise DeltaRequestError(f"result_path is {self.path!r}: {error}") from error
         except Exception as error:

@@ -112,7 +112,11 @@ def next_poll(table: str, interval: float, pause: float = 0.0) -> float:
     return soonest + interval - (soonest - phase) % interval
 
 
-def pause_after(failures: int, first: float, longest: float = 300.0) -> float:
+#: Longest pause after failed polls, in seconds.
+_LONGEST_PAUSE = 300.0
+
+
+def pause_after(failures: int, first: float) -> float:
     """Return the seconds to leave storage alone after failed polls; random, so that not all watchers return at once.
 
     :param failures: number of failures in a row
@@ -120,7 +124,7 @@ def pause_after(failures: int, first: float, longest: float = 300.0) -> float:
     """
     if not failures:
         return 0.0
-    return min(longest, first * 2.0 ** min(failures - 1, 16)) * random.uniform(0.5, 1.0)
+    return min(_LONGEST_PAUSE, first * 2.0 ** min(failures - 1, 16)) * random.uniform(0.5, 1.0)
 
 
 def _event(status: WaitStatus, **rest: Any) -> TriggerEvent:

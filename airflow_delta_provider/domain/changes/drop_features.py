@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, unknown_feature
-from airflow_delta_provider.domain.changes.step import counted, size_text
+from airflow_delta_provider.domain.changes.step import files_and_size, size_text
 from airflow_delta_provider.domain.changes.steps import DropFeature
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -24,6 +24,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata
 from airflow_delta_provider.domain.delta.protocol import Protocol, has_feature, weakest_protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.delta.table_state import TableState
+from airflow_delta_provider.domain.engine.access import who_is_locked_out
 from airflow_delta_provider.domain.engine.spark_library import Engine, version_of
 from airflow_delta_provider.domain.formats.parquet.schema import LogicalKind, PhysicalType, SchemaElement
 from airflow_delta_provider.domain.report.report import Finding
@@ -143,7 +144,7 @@ def verify_dropped(
     if CHECKPOINT_PROTECTION.name in unexpected:
         yield FEATURE_NOT_DROPPED.found(
             "{subject} was added, which this plan does not do.",
-            effect=CHECKPOINT_PROTECTION.who_is_locked_out(()),
+            effect=who_is_locked_out(CHECKPOINT_PROTECTION.name, ()),
             remedy="Check the table's history for another writer; to drop the feature, truncate the history.",
             version=state.version,
             subject=CHECKPOINT_PROTECTION.name,
@@ -192,7 +193,7 @@ class RewriteCost:
     """The data files that a drop rewrites.
 
     :param size: total size in bytes
-    :param unread: number of files counted only because their footers could not be read
+    :param unread: number of files files_and_size only because their footers could not be read
     """
 
     files: int = 0
@@ -328,7 +329,7 @@ def _notes(
     for step in steps:
         removal = REMOVALS[step.feature]
         unread = survey.rewritten.get(step.feature, RewriteCost()).unread
-        what = counted(step.files, step.size) if step.files else "no data file"
+        what = files_and_size(step.files, step.size) if step.files else "no data file"
         doubt = f", {unread} of them because their footers could not be read" if unread else ""
         yield f"Dropping {step.feature} rewrites {what}{doubt}."
         if removal.leaves:
@@ -342,7 +343,7 @@ def _notes(
         if _waits(name, options, survey, now):
             yield f"{name} is not dropped yet: {waiting(name, state.version, survey.earliest[name]).evidence}"
     if CHECKPOINT_PROTECTION.name in after.features - state.protocol.features:
-        yield CHECKPOINT_PROTECTION.who_is_locked_out(())
+        yield who_is_locked_out(CHECKPOINT_PROTECTION.name, ())
 
 
 def _check_permissions(plan: Plan, options: DropFeatureOptions) -> Iterator[Finding]:
@@ -352,7 +353,7 @@ def _check_permissions(plan: Plan, options: DropFeatureOptions) -> Iterator[Find
         if not options.allow_protocol_upgrade:
             yield requests.PROTOCOL_UPGRADE.found(
                 "Dropping {features} adds {subject} to the protocol of {table}, because its history keeps traces.",
-                effect=CHECKPOINT_PROTECTION.who_is_locked_out(()),
+                effect=who_is_locked_out(CHECKPOINT_PROTECTION.name, ()),
                 remedy="If every writer can follow, repeat the request with allow_protocol_upgrade=True "
                 "(--allow-protocol-upgrade); or truncate the history with truncate_history=True (--truncate-history).",
                 features=protected,

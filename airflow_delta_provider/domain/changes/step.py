@@ -11,7 +11,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.sql_type import parse_sql_type
 from airflow_delta_provider.domain.delta.table_state import CommitBase, TableState
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.domain.text import quote
+from airflow_delta_provider.domain.text import counted, quote
 
 Json = dict[str, Any]
 #: A column's names from the top-level column down, with ``element``, ``key`` and ``value`` on the way.
@@ -260,11 +260,6 @@ def size_text(size: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def counted(files: int, size: int) -> str:
+def files_and_size(files: int, size: int) -> str:
     """Return the number of data files and their total size, as a phrase."""
-    return f"{files_text(files)} ({size_text(size)})"
-
-
-def files_text(files: int) -> str:
-    """Return the number of data files, as a phrase."""
-    return "1 data file" if files == 1 else f"{files:,} data files"
+    return f"{counted(files, 'data file')} ({size_text(size)})"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Union
 
-from airflow_delta_provider.domain.text import SqlNameError, did_you_mean, quote, split_name
+from airflow_delta_provider.domain.text import SqlNameError, did_you_mean, listed, quote, split_name
 
 
 @dataclass(frozen=True)
@@ -383,8 +383,9 @@ def find_column(schema: StructType, path: str) -> Column:
         both = " or ".join(".".join(quote(part) for part in column.parts) for column in found)
         raise AmbiguousColumnError(f"{path!r} is ambiguous: write {both}.")
     known = [str(column) for column in columns]
-    listed = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-    raise UnknownColumnError(f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed}.")
+    raise UnknownColumnError(
+        f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed(known, 20)}."
+    )
 
 
 def _is_plain(name: str) -> bool:

@@ -44,6 +44,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     Values,
     Vectors,
 )
+from airflow_delta_provider.domain.text import listed
 
 _NO, _YES = Decision(ClauseState.NO), Decision(ClauseState.YES)
 _NOT_READ = Decision(ClauseState.UNKNOWN, "the log's entries for files were not read")
@@ -284,11 +285,7 @@ def _(clause: Renamed, traits: TableTraits) -> Decision:
 
 
 def _columns(names: Collection[str]) -> str:
-    listed = list(names)
-    if len(listed) == 1:
-        return f"column {listed[0]} has"
-    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
-    return f"columns {', '.join(listed[:3])}{more} have"
+    return f"column {listed(names)} has" if len(names) == 1 else f"columns {listed(names)} have"
 
 
 @_by_metadata.register

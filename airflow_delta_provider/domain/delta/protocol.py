@@ -138,8 +138,3 @@ def reader_features(protocol: Protocol) -> frozenset[str]:
 def has_feature(features: Collection[str], name: str) -> bool:
     """Return True if a feature is among ``features``, possibly as a preview."""
     return any(stable_name(feature) == stable_name(name) for feature in features)
-
-
-def listing(names: Collection[str]) -> str:
-    """Return names of features as one string."""
-    return ", ".join(sorted(names)) or "none"

@@ -1,10 +1,11 @@
-"""Steps that the statistics in the log disprove.
+"""Planned steps that must fail, according to the statistics in the log.
 
-A step is disproved if rows are NULL, break its constraint, or do not fit its type.
+A step must fail if it forbids NULL in a column that has NULLs, if rows break its CHECK constraint, or if values do not
+fit its type.
 
-Statistics are used only as far as they prove something. PROTOCOL.md, Per-file Statistics: bounds and counts of nulls
-are exact if the file has no deletion vector and its bounds are tight. Bounds of integers are values of the file; bounds
-of other types may be rounded or cut off.
+PROTOCOL.md, Per-file Statistics: bounds and counts of nulls are exact if the file has no deletion vector and its
+bounds are tight. Then the bounds of integers are values of the file. Bounds of other types may be rounded or cut off,
+so they prove nothing.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Claim:
     """A condition that a step puts on a column.
 
     :param step: step with the condition
-    :param name: path of the column after the plan
+    :param name: path of the column when the step runs, after the steps before it
     :param column: column in the table
     :param nulls: number of NULL rows by file
     :param example: file with a value that is not allowed, and the value
@@ -198,7 +199,7 @@ def values_in(add: Mapping[str, Any], column: Column, state: TableState) -> Valu
     if len(path) == 1 and path[0] in partitions:
         return _partition(partitions[path[0]], rows - deleted)
     if isinstance(column.data_type, (ArrayType, MapType, StructType)):
-        return Values()  # engines count these differently
+        return Values()  # engines count NULLs of these types differently
     counted = _at(stats.get(COUNTS), path)
     nulls = counted if type(counted) is int and 0 < counted <= rows else 0
     if vector is not None or stats.get("tightBounds", True) is not True:

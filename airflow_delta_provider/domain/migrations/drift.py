@@ -71,7 +71,7 @@ def differences(spec: TableSpec, state: TableState) -> tuple[Difference, ...]:
 
 
 class _Columns:
-    """The differences of columns, found as if all could be rewritten: then no type change is refused."""
+    """Finds differences of columns. A rewrite counts as allowed, so no change of a type is refused."""
 
     def __init__(self, spec: TableSpec, metadata: Metadata) -> None:
         self._changes = column_changes(metadata.schema, replace(spec, rewrite=True))
@@ -194,22 +194,22 @@ def _layout(spec: TableSpec, state: TableState) -> Iterator[Difference]:
 
 
 class DriftHistory:
-    """Tracks since when a table has differences, from its states in order.
+    """Finds the commit since which each difference exists, from the states of a table in order.
 
-    :param standing: differences of the newest state
+    :param present: differences of the newest state
     :param base: state before the first commit; None if that created the table
     """
 
-    def __init__(self, spec: TableSpec, standing: Iterable[Difference], base: TableState | None) -> None:
+    def __init__(self, spec: TableSpec, present: Iterable[Difference], base: TableState | None) -> None:
         self._spec = spec
-        self._standing = tuple(standing)
+        self._present = tuple(present)
         self.origins: dict[Difference, Origin] = {}
-        """The commits that brought the differences about, as far as they are known."""
+        """The known commits since which differences exist."""
         if base is not None:
             self._compare(base, Origin(base.version, at_or_before=True))
 
     def take(self, state: TableState, provenance: Mapping[str, Any]) -> None:
-        """Take the state after a commit that changed protocol, metadata or clustering.
+        """Compare the state after a commit that changed protocol, metadata or clustering.
 
         :param provenance: fields of a finding that identify the commit
         """
@@ -218,19 +218,19 @@ class DriftHistory:
     @property
     def is_complete(self) -> bool:
         """True if the commit behind each difference is known."""
-        found = [self.origins.get(difference) for difference in self._standing]
+        found = [self.origins.get(difference) for difference in self._present]
         return all(origin is not None and not origin.at_or_before for origin in found)
 
     def findings(self) -> tuple[Finding, ...]:
         """Return a finding for each difference."""
-        return tuple(rules.drift(difference, self.origins.get(difference)) for difference in self._standing)
+        return tuple(rules.drift(difference, self.origins.get(difference)) for difference in self._present)
 
     def _compare(self, state: TableState, origin: Origin) -> None:
         try:
             here = frozenset(differences(self._spec, state))
         except BrokenLogError:  # an earlier version is damaged: the next one decides
             return
-        for difference in self._standing:
+        for difference in self._present:
             if difference not in here:
                 self.origins.pop(difference, None)
             else:

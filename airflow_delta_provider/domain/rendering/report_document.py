@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -234,12 +233,6 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         ("file", finding.path),
     )
     yield from ((label, shortened(value, MAX_TEXT)) for label, value in known if value)
-
-
-def wrapped_line(line: str, width: int, indent: int) -> list[str]:
-    """Return a line wrapped to at most ``width`` columns; names are not broken at hyphens."""
-    blanks = " " * indent
-    return textwrap.wrap(line, width, initial_indent=blanks, subsequent_indent=blanks, break_on_hyphens=False)
 
 
 def _where(finding: Finding) -> Iterator[str]:

@@ -29,7 +29,6 @@ from airflow_delta_provider.domain.rendering.report_document import (
     table_codes,
     times,
     totals,
-    wrapped_line,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, ReportPlace, TableReport, Verdict
 from airflow_delta_provider.domain.text import columns, counted, counted_codes, padded, printed, visible
@@ -118,7 +117,7 @@ def _problem(problem: Problem, shown_as: Presentation) -> Iterator[str]:
 
 def _notes(report: JobReport, shown_as: Presentation) -> Iterator[str]:
     if aside := set_aside(report):
-        yield from wrapped_line(f"Not counted: {aside}.", shown_as.width, 0)
+        yield from textwrap.wrap(f"Not counted: {aside}.", shown_as.width, break_on_hyphens=False)
     yield from not_checked(report.tables, shown_as.width)
     if shown_as.place is not None:
         yield visible(shown_as.place.shown)

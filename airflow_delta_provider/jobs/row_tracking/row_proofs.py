@@ -72,20 +72,9 @@ class FooterSurvey:
         return file.num_records if ids is None else ids.rows
 
 
-def survey(
-    data: DeltaFiles,
-    files: Collection[LiveFile],
-    column: str | None,
-    schemas: FileSchemas | None = None,
-    budget: TimeBudget | None = None,
-) -> FooterSurvey:
-    """Read the footers of ``files``, each once.
-
-    :param column: column with materialized row ids
-    :param schemas: checks the schemas of files; None to skip this check
-    :param budget: time limit; the remaining files are left out once it is spent
-    """
-    return survey_with_statistics(data, ((file, None) for file in files), column, schemas, None, budget)
+def survey(data: DeltaFiles, files: Collection[LiveFile], column: str | None) -> FooterSurvey:
+    """Read the footers of ``files``, each once. Neither schemas nor statistics are compared."""
+    return survey_with_statistics(data, ((file, None) for file in files), column, None, None, None)
 
 
 def survey_with_statistics(
@@ -94,14 +83,17 @@ def survey_with_statistics(
     column: str | None,
     schemas: FileSchemas | None,
     statistics: FileStatistics | None,
-    budget: TimeBudget | None = None,
+    budget: TimeBudget | None,
     *,
     rows_follow: bool = False,
 ) -> FooterSurvey:
     """Read the footers of ``files``, each once, and compare the files' statistics with them.
 
     :param files: files with their statistics as logged
+    :param column: column with materialized row ids
+    :param schemas: checks the schemas of files; None to skip this check
     :param statistics: compares statistics; None to skip this check
+    :param budget: time limit; the remaining files are left out once it is spent
     :param rows_follow: True to keep the columns that only rows decide
     """
     result = FooterSurvey()

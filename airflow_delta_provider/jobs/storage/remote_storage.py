@@ -121,13 +121,10 @@ class ReadAhead:
 
     The sizes of unread files are unknown, so the limit in bytes is estimated from the files read before.
 
-    :param ahead: number of files read ahead of the current one
     :param most_threads: number of concurrent reads
     """
 
-    def __init__(self, ahead: int = _AHEAD, most_bytes: int = _BYTES, most_threads: int = _THREADS) -> None:
-        self._ahead = ahead
-        self._most_bytes = most_bytes
+    def __init__(self, most_threads: int = _THREADS) -> None:
         self._most_threads = most_threads
 
     def contents(self, read: Callable[[S], T], paths: Sequence[S]) -> Iterator[T]:
@@ -159,7 +156,7 @@ class ReadAhead:
         count = total = expected = 0
         try:
             while True:
-                room = min(self._ahead, max(1, self._most_bytes // expected)) if expected else self._ahead
+                room = min(_AHEAD, max(1, _BYTES // expected)) if expected else _AHEAD
                 more = islice(rest, max(room - len(reading), 0))
                 reading.extend((item, self._pool.submit(read, item)) for item in more)
                 if not reading:

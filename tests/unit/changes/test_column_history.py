@@ -224,13 +224,13 @@ def test_cleaned_up_log_proves_what_it_still_has() -> None:
 
 def test_history_is_whole_where_mapping_was_first_enabled_in_the_kept_log() -> None:
     table = Table(A, B).append().append().enable_mapping().append()
-    assert known(table, since=1).rules_foreign_columns_out
-    assert not known(table, since=3).rules_foreign_columns_out
+    assert known(table, since=1).excludes_foreign_columns
+    assert not known(table, since=3).excludes_foreign_columns
 
 
 def test_mapping_that_may_have_been_there_before_is_no_whole_history() -> None:
     table = existing().remove_mapping().append().enable_mapping()
-    assert not known(table, since=table.version - 1).rules_foreign_columns_out
+    assert not known(table, since=table.version - 1).excludes_foreign_columns
 
 
 LEFT = {
@@ -261,7 +261,7 @@ def test_restore_behind_an_unmapping_brings_paths_back_that_other_columns_had_si
     table = existing().drop_column("b")
     then = table.version
     compact(table).remove_mapping().add_column(B).append()
-    assert known(table).rules_foreign_columns_out
+    assert known(table).excludes_foreign_columns
     assert set(known(table.restore(then)).left) == {("b",)}
     assert set(known(table.remove_mapping()).left) == {("b",)}
 

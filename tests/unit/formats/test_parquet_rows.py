@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from airflow_delta_provider.domain.formats.budget import TooLargeError
 from airflow_delta_provider.domain.formats.parquet.encodings import longest_byte_array
-from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile
+from airflow_delta_provider.domain.formats.parquet.rows import ParquetFile, assembled, fields_of
 from airflow_delta_provider.domain.formats.parquet.schema import Struct
 from airflow_delta_provider.domain.formats.parquet.thrift import BrokenValueError, MissingCodecError, ParquetError
 
@@ -121,7 +121,7 @@ def rows(content: bytes, *names: str) -> dict[str, list[Any]]:
     for group in file.row_groups():
         for field in file.fields:
             if field.name in found:
-                values = group.values(field)
+                values = assembled(field, group.columns(field)).values
                 found[field.name] += [None] * group.num_rows if values is None else values
     return found
 
@@ -299,7 +299,8 @@ def test_first_rows_of_a_struct_are_read():
     file = ParquetFile(written(NESTED))
     (group,) = file.row_groups()
 
-    count, found = group.fields(struct_of(file, "add"), most=2)
+    struct = struct_of(file, "add")
+    count, found = fields_of(struct, group.columns(struct), 2)
 
     assert count == 2
     assert found["path"] == ["a", "b"]
@@ -343,8 +344,9 @@ def test_codec_that_is_passed_in_is_used():
         return bytes(pa.decompress(page, size, codec="zstd", asbytes=True))
 
     file = ParquetFile(content, {"ZSTD": zstd})
+    (field,) = file.fields
 
-    assert [group.values(file.fields[0]) for group in file.row_groups()] == [["x", "y"]]
+    assert [assembled(field, group.columns(field)).values for group in file.row_groups()] == [["x", "y"]]
     assert sizes
 
 

@@ -1,12 +1,15 @@
 """The history of a table's columns.
 
-``ColumnHistory`` takes the commits, oldest first (``follow`` reads them from their actions). Its ``known`` is a
-``ColumnFacts`` with: the ``ColumnEvent`` of every renamed or dropped column, the paths of dropped columns that live
-files may still contain (``left``), the columns that have the path of an earlier one (``reused``), all paths that any
-column ever had (``paths``), and the first version that is known.
+``ColumnHistory`` is given the commits, oldest first, and sums them up as ``ColumnFacts`` (``known``):
 
-Exemptions depend on the actions of a commit, not on its operation name: a commit that removes every live file, or
-restores an earlier version, drops no column.
+- ``events``: every column that was renamed or dropped
+- ``left``: paths of dropped columns that live files may still contain
+- ``reused``: columns that have the path of an earlier one
+- ``paths``: all paths that any column ever had
+- ``since``: the first version that is known
+
+A commit that removes every live file, or restores an earlier version, drops no column. Its actions decide that, not
+the name of its operation.
 """
 
 from __future__ import annotations
@@ -79,21 +82,27 @@ class ColumnFacts:
     unknown_before: int | None = None
 
     @property
-    def rules_foreign_columns_out(self) -> bool:
+    def excludes_foreign_columns(self) -> bool:
         """True if the history alone proves that no live file contains a dropped column."""
         return not (self.why_incomplete or self.left or self.reused)
 
 
 @dataclass(frozen=True)
-class _Gone:
+class _Loss:
+    """A path that its column lost, because the column was dropped or got another path.
+
+    :param version: last version that took it from a column
+    :param ids: ids of the columns that had it; None for a column without mapping
+    """
+
     version: int
     ids: frozenset[int | None]
 
 
 class ColumnHistory:
-    """Takes the commits of a table, oldest first.
+    """Follows the columns of a table through its commits, oldest first.
 
-    :param log: source of versions before the first commit that is taken
+    :param log: source of versions before the first commit
     """
 
     def __init__(self, log: PastLog | None = None) -> None:
@@ -101,9 +110,12 @@ class ColumnHistory:
         self._states = EarlierStates()
         #: Events, by the version from which they count. A rewrite of the whole table starts a new list.
         self._eras: list[tuple[int, list[ColumnEvent]]] = [(0, [])]
-        self._gone: dict[PhysicalPath, _Gone] = {}
-        self._replaced: dict[PhysicalPath, _Gone] = {}
-        self._taken_over: dict[PhysicalPath, _Gone] = {}
+        #: Lost paths that live files may contain.
+        self._lost: dict[PhysicalPath, _Loss] = {}
+        #: Lost paths in files that were all removed since; a RESTORE may bring these back.
+        self._removed: dict[PhysicalPath, _Loss] = {}
+        #: Lost paths that columns without mapping have as their own names.
+        self._own_names: dict[PhysicalPath, _Loss] = {}
         self._paths: set[PhysicalPath] = set()
         self._schema: MappedSchema | None = None
         self._since = 0
@@ -112,26 +124,26 @@ class ColumnHistory:
         self._unknown_before: int | None = None
 
     def begin(self, state: TableState, *, is_first: bool) -> None:
-        """Take the state, with its files, before the commits.
+        """Start with a state, with its files.
 
-        :param is_first: True if the first commit created it; False if it comes from a checkpoint
+        :param is_first: True if the first commit created the state; False if it comes from a checkpoint
         """
         self._since = state.version
         self._begun_late = not is_first
         self._states.begin(state)
         self._record_files(state.version, state.live_files, None)
-        schema = self._learn(state.metadata, state.version)
+        schema = self._read_schema(state.metadata, state.version)
         mapped = schema is not None and schema.is_mapped
         if not is_first and (mapped or state.protocol.supports(COLUMN_MAPPING)):
-            self._doubt(
+            self._mark_incomplete(
                 f"the log is kept from version {state.version} on, and the table supported column mapping before",
                 state.version,
             )
 
     def follow(self, replay: Replay, version: int, actions: Sequence[Action]) -> None:
-        """Let ``replay`` take a commit, and take its changes.
+        """Apply a commit to ``replay``, and follow its changes.
 
-        :param replay: replay that holds the state before the commit, with files; empty before the table was created
+        :param replay: holds the state before the commit, with files; empty before the table was created
         :raises BrokenLogError: if an action is malformed
         """
         if replay.is_complete:
@@ -142,58 +154,58 @@ class ColumnHistory:
             self._record_files(version, (), commit_info(actions).get("operation"))
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile]) -> None:
-        """Take a commit.
+        """Follow the changes of a commit.
 
         :param live: files after the commit
         """
         restored = restored_by(transition, live, self._states, self._log, begun_late=self._begun_late)
         commit, version = transition.commit, transition.commit.version
-        leads_back = restored.version is not None
-        if leads_back or commit.operation == "RESTORE":  # replaced files may be live again
-            self._gone = {**self._replaced, **self._gone}
-            self._replaced = {}
+        is_restore = restored.version is not None
+        if is_restore or commit.operation == "RESTORE":  # removed files may be live again
+            self._lost = {**self._removed, **self._lost}
+            self._removed = {}
         elif transition.keeps_no_file:
-            self._replaced |= self._gone
-            self._gone = {}
+            self._removed |= self._lost
+            self._lost = {}
         if restored.unknown_version is not None:
-            self._doubt(
+            self._mark_incomplete(
                 f"version {version} restores version {restored.unknown_version}, which is not kept any more", version
             )
         self._record_files(version, transition.new_files, commit.operation)
         if transition.before.metadata == transition.after.metadata:
             return
         old = self._schema
-        new = self._learn(transition.after.metadata, version)
+        new = self._read_schema(transition.after.metadata, version)
         if old is None or new is None:
             return
         if restored.version is not None and new.is_mapped:
             self._eras.append((version, self._events_at(restored.version)))
         elif transition.keeps_no_file and _writes(transition):
-            if not (new.is_mapped and _goes_on(old, new)):
+            if not (new.is_mapped and _continues(old, new)):
                 self._eras.append((version, []))
-        elif not leads_back and restored.unknown_version is None:
-            self._note(transition, old, new)
-        if not (transition.keeps_no_file or leads_back):
-            self._lose(old, new, version)
+        elif not is_restore and restored.unknown_version is None:
+            self._add_events(transition, old, new)
+        if not (transition.keeps_no_file or is_restore):
+            self._add_losses(old, new, version)
         if not new.is_mapped:  # then engines find each column under its own name
             for path in physical_paths(new):
-                for gone in (self._gone, self._replaced):
-                    if path in gone:  # until a RESTORE of a version without such a column
-                        self._taken_over[path] = gone.pop(path)
+                for losses in (self._lost, self._removed):
+                    if path in losses:  # it counts again after a RESTORE of a version without such a column
+                        self._own_names[path] = losses.pop(path)
 
     @property
     def known(self) -> ColumnFacts:
         """The facts known after the last commit."""
         current = {} if self._schema is None else physical_paths(self._schema)
-        earlier = {**self._taken_over, **self._replaced}
-        left = {path: gone.version for path, gone in earlier.items() if path not in current}
+        earlier = {**self._own_names, **self._removed}
+        left = {path: loss.version for path, loss in earlier.items() if path not in current}
         reused: dict[PhysicalPath, MappedField] = {}
-        for path, gone in self._gone.items():
-            field_there = current.get(path)
-            if field_there is None:
-                left[path] = gone.version
-            elif field_there.id not in gone.ids:
-                reused[path] = field_there
+        for path, loss in self._lost.items():
+            now = current.get(path)
+            if now is None:
+                left[path] = loss.version
+            elif now.id not in loss.ids:
+                reused[path] = now
         return ColumnFacts(
             tuple(self._eras[-1][1]),
             left,
@@ -208,12 +220,12 @@ class ColumnHistory:
         if replay.is_complete:
             self.begin(replay.state(version), is_first=True)
 
-    def _learn(self, metadata: Metadata, version: int) -> MappedSchema | None:
+    def _read_schema(self, metadata: Metadata, version: int) -> MappedSchema | None:
         try:
             self._schema = metadata.mapped_schema
         except BrokenLogError:
             self._schema = None
-            self._doubt(f"the schema of version {version} is damaged", version + 1)
+            self._mark_incomplete(f"the schema of version {version} is damaged", version + 1)
             return None
         self._paths.update(physical_paths(self._schema))
         return self._schema
@@ -222,16 +234,16 @@ class ColumnHistory:
         foreign = operation in FOREIGN_FILES or any(":/" in file.path or file.path[:1] == "/" for file in files)
         if foreign:
             why = f"version {version} took over files from elsewhere, whose history is unknown"
-            self._doubt(why, version)
+            self._mark_incomplete(why, version)
 
-    def _doubt(self, why: str, before: int) -> None:
+    def _mark_incomplete(self, why: str, before: int) -> None:
         self._why_incomplete, self._unknown_before = why, before
 
     def _events_at(self, version: int) -> list[ColumnEvent]:
         """Return the events of the columns that the table had in a version, before and after it."""
         return next((events for first, events in reversed(self._eras) if first <= version), self._eras[0][1])
 
-    def _note(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
+    def _add_events(self, transition: Transition, old: MappedSchema, new: MappedSchema) -> None:
         for change in column_changes(old, new):
             path = change.was.path if old.is_mapped else change.was.column.parts
             self._eras[-1][1].append(
@@ -245,16 +257,16 @@ class ColumnHistory:
                 )
             )
 
-    def _lose(self, old: MappedSchema, new: MappedSchema, version: int) -> None:
-        """Note the paths that no column has any longer, or that another column has."""
+    def _add_losses(self, old: MappedSchema, new: MappedSchema, version: int) -> None:
+        """Record the paths that no column has any longer, or that another column has."""
         after = physical_paths(new)
         both = old.is_mapped and new.is_mapped
         for path, was in physical_paths(old).items():
             now = after.get(path)
             if now is None or (both and now.id != was.id):
-                known = self._gone.get(path)
+                known = self._lost.get(path)
                 ids = frozenset({was.id if old.is_mapped else None}) | (known.ids if known else frozenset())
-                self._gone[path] = _Gone(version, ids)
+                self._lost[path] = _Loss(version, ids)
 
 
 def _writes(transition: Transition) -> bool:
@@ -266,7 +278,7 @@ def _writes(transition: Transition) -> bool:
     return bool(transition.removed_files or transition.commit.adds or replaced)
 
 
-def _goes_on(old: MappedSchema, new: MappedSchema) -> bool:
+def _continues(old: MappedSchema, new: MappedSchema) -> bool:
     """Return True if a column keeps its id and path; otherwise all columns are new."""
     before = {(field.id, field.path) for field in old.fields if old.is_mapped}
     return any((field.id, field.path) in before for field in new.fields)

@@ -11,11 +11,11 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.disable_mapping.column_history import ColumnFacts, MappedTable
 from airflow_delta_provider.domain.changes.disable_mapping.file_columns import FooterSurvey
-from airflow_delta_provider.domain.changes.disable_mapping.usage import has_made_up_name, listed, moved_fields
+from airflow_delta_provider.domain.changes.disable_mapping.usage import fields_with_other_names, has_generated_name
 from airflow_delta_provider.domain.changes.plan import Plan, Planned, check_table, check_tracked
 from airflow_delta_provider.domain.changes.provider_commit import check_writable
 from airflow_delta_provider.domain.changes.schema import remove_mapping
-from airflow_delta_provider.domain.changes.step import files_text, size_text
+from airflow_delta_provider.domain.changes.step import size_text
 from airflow_delta_provider.domain.changes.steps import (
     DisableMapping,
     RewriteWithoutMapping,
@@ -38,6 +38,7 @@ from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.report.report import Finding
 from airflow_delta_provider.domain.request.change_options import DisableColumnMappingOptions
 from airflow_delta_provider.domain.table_name import TableName
+from airflow_delta_provider.domain.text import counted, listed
 
 _REWRITE = "repeat the request with allow_rewrite=True (--allow-rewrite) to let the engine rewrite all files"
 _AFTER_LOSS = (
@@ -76,7 +77,7 @@ def check_can_disable(table: str, metadata: Metadata) -> Iterator[Finding]:
             "{table} has column names that need column mapping: {names}.",
             column=illegal[0],
             table=table,
-            names=listed(illegal),
+            names=listed(illegal, 5),
         )
 
 
@@ -124,11 +125,11 @@ def disable_in_metadata(metadata: Metadata) -> Metadata:
 
 
 def _other_names(schema: MappedSchema) -> Iterator[Finding]:
-    moved = moved_fields(schema)
-    if moved:
-        first = moved[0]
+    renamed = fields_with_other_names(schema)
+    if renamed:
+        first = renamed[0]
         where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
-        if any(map(has_made_up_name, moved)):
+        if any(map(has_generated_name, renamed)):
             said = "These columns have other names in data files than in the schema"
             remedy = f"An engine generated such names when it added the columns: {_REWRITE}."
         else:
@@ -138,7 +139,7 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
             f"{said}: {{names}}. In data files, {{column}} {{where}}.",
             remedy=remedy,
             column=first.column,
-            names=listed([str(field.column) for field in moved]),
+            names=listed([str(field.column) for field in renamed], 5),
             where=where,
         )
 
@@ -169,7 +170,7 @@ def _in_files(known: ColumnFacts, footers: FooterSurvey | None) -> Iterator[Find
             "{files:live data file has|live data files have} columns that the table does not have: {path} has {names}.",
             path=file,
             files=len(footers.foreign),
-            names=listed([path_text(column) for column in columns]),
+            names=listed([path_text(column) for column in columns], 5),
         )
     elif footers.unread:
         file = next(iter(footers.lost or footers.unread))
@@ -342,8 +343,8 @@ def verify_disabled(before: TableState, after: TableState, *, rewritten: bool) -
             (before.files or {}).keys() - (after.files or {}),
             (after.files or {}).keys() - (before.files or {}),
         )
-        wrong += [f"it removed {files_text(len(lost))}"] if lost else []
-        wrong += [f"it added {files_text(len(added))}"] if added else []
+        wrong += [f"it removed {counted(len(lost), 'data file')}"] if lost else []
+        wrong += [f"it added {counted(len(added), 'data file')}"] if added else []
     for what in wrong:
         yield _changed("{difference}", after.version, before.version, difference=what)
 
@@ -405,7 +406,7 @@ def foreign_files(survey: FooterSurvey, version: int) -> Iterator[Finding]:
             version,
             remedy=", or do not add such a column before the file is rewritten",
             path=path,
-            columns=listed([path_text(column) for column in columns]),
+            columns=listed([path_text(column) for column in columns], 5),
         )
 
 

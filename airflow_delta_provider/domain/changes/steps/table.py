@@ -16,7 +16,7 @@ from airflow_delta_provider.domain.changes.step import (
     Json,
     Parts,
     Step,
-    counted,
+    files_and_size,
     path_texts,
     quoted_path,
     quoted_paths,
@@ -131,7 +131,7 @@ class DropFeature(Step):
 
     @property
     def action(self) -> str:
-        rewrites = f", which rewrites {counted(self.files, self.size)}" if self.files else ""
+        rewrites = f", which rewrites {files_and_size(self.files, self.size)}" if self.files else ""
         truncates = ", and truncate the history that has traces of it" if self.truncate_history else ""
         return f"drop {self.feature}{rewrites}{truncates}"
 
@@ -300,7 +300,7 @@ class RewriteWithoutMapping(Step):
 
     @property
     def action(self) -> str:
-        return f"rewrite {counted(self.files, self.size)} without column mapping"
+        return f"rewrite {files_and_size(self.files, self.size)} without column mapping"
 
     @property
     def clause(self) -> str:
@@ -330,7 +330,7 @@ class RewriteTable(Step):
 
     @property
     def action(self) -> str:
-        return f"rewrite {counted(self.files, self.size)} with {', '.join(self._changes())}"
+        return f"rewrite {files_and_size(self.files, self.size)} with {', '.join(self._changes())}"
 
     def _changes(self) -> Iterator[str]:
         yield from (f"{path_text(cast.parts)} {cast.old} -> {cast.new}" for cast in self.casts)

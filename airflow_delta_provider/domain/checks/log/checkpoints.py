@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.snapshot import FILE_KINDS, ActionBatch, CheckpointPart, file_key
 from airflow_delta_provider.domain.delta.table_state import TableState, differences
 from airflow_delta_provider.domain.report.report import Finding
+from airflow_delta_provider.domain.text import listed
 
 # A missing or additional action may come from a fault in the commits or in the checkpoint's form.
 _history = FAMILY.of(Scope.HISTORY, CHECKPOINTS, needs=(Need.LOG,))
@@ -410,7 +411,7 @@ def check_compaction(
     preserved = sorted({kind for action in actions for kind in action if kind in _NOT_IN_COMPACTED})
     needed = {key for key, value in expected.items() if not (_is_gone(value) and key in born)}
     wrong = [
-        f"{what} {_listed(keys)}"
+        f"{what} {listed(sorted(named_action(*key) for key in keys), 1)}"
         for what, keys in (
             ("it lacks", [key for key in needed if key not in found]),
             ("only it has", [key for key in found if key not in expected]),
@@ -472,11 +473,6 @@ _SAME: Mapping[str, Callable[[Mapping[str, Any], Mapping[str, Any]], bool]] = {
     "protocol": lambda one, other: Protocol.from_json(one) == Protocol.from_json(other),
     "metaData": lambda one, other: not metadata_differences(Metadata.from_json(one), Metadata.from_json(other)),
 }
-
-
-def _listed(keys: list[_Key]) -> str:
-    names = sorted(named_action(*key) for key in keys)
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def _finding(compaction: CompactionFile, problem: str, **facts: Any) -> Finding:

@@ -193,15 +193,6 @@ class Feature:
         """The features that must be supported with it, required by PROTOCOL.md, an RFC or an engine."""
         return self.requires + self.requires_in_engines
 
-    def who_is_locked_out(self, writers: Iterable[str]) -> str:
-        """Return a sentence about the engines that can no longer write a table that has the feature.
-
-        :param writers: engines that wrote the table recently
-        """
-        from airflow_delta_provider.domain.engine.access import who_is_locked_out  # late: profiles of all engines
-
-        return who_is_locked_out(self.name, writers)
-
     def is_alias(self, name: str) -> bool:
         """Return True if some writers list the feature under ``name``, in any case."""
         return name.casefold() in map(str.casefold, self.aliases)

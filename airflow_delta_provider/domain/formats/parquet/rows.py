@@ -60,11 +60,11 @@ def fields_of(struct: Struct, columns: Columns, most: int | None = None) -> tupl
     :param most: maximum number of these slots to read; None for all
     :raises ParquetError: if they do not fit together
     """
-    present = _there(struct, columns, struct.definition) if struct.optional else columns
+    present = _present(struct, columns, struct.definition) if struct.optional else columns
     if most is not None:
         present = {leaf.path: _first(most, leaf, present[leaf.path], struct.repetition) for leaf in struct.leaves()}
     slots = {field.name: assembled(field, present) for field in struct.fields}
-    count = _one_count(slots.values())
+    count = _common_length(slots.values())
     return count, {name: found.values for name, found in slots.items()}
 
 
@@ -72,12 +72,12 @@ def _structs(struct: Struct, columns: Columns) -> Slots:
     count, fields = fields_of(struct, columns)
     names = tuple(fields)
     rows = zip(*[_all(Slots(count, values)) for values in fields.values()])
-    there = _marked(_heads(struct, columns), struct.definition)
-    return _with_nulls([dict(zip(names, row)) for row in rows], there)
+    present = _marked(_first_levels(struct, columns), struct.definition)
+    return _with_nulls([dict(zip(names, row)) for row in rows], present)
 
 
 def _lists(listing: Listing, columns: Columns) -> Slots:
-    items = assembled(listing.items[0], _there(listing, columns, listing.item_definition))
+    items = assembled(listing.items[0], _present(listing, columns, listing.item_definition))
     return _grouped(
         listing, columns, items.length, repeat(None, items.length) if items.values is None else items.values
     )
@@ -87,9 +87,9 @@ def _maps(listing: Listing, columns: Columns) -> Slots:
     key, value = listing.items
     if not isinstance(key, Leaf):
         raise ParquetError(f"its schema has a map {listing.name} whose keys are not single values")
-    below = _there(listing, columns, listing.item_definition)
+    below = _present(listing, columns, listing.item_definition)
     keys, values = assembled(key, below), assembled(value, below)
-    count = _one_count((keys, values))
+    count = _common_length((keys, values))
     if count and (keys.values is None or (key.optional and None in keys.values)):
         raise ParquetError(f"a map {listing.name} has a key that is null")
     slots = _grouped(listing, columns, count, zip(keys.values or (), _all(values)))
@@ -137,28 +137,28 @@ def _grouped(listing: Listing, columns: Columns, count: int, items: Iterable[Any
     return Slots(len(found), found)
 
 
-def _with_nulls(values: Sequence[Any], there: bytes) -> Slots:
-    """Put values into the marked slots, and None into the others."""
-    count = len(there)
-    if there.count(1) != len(values):
+def _with_nulls(values: Sequence[Any], marks: bytes) -> Slots:
+    """Put values into the slots that are marked with 1, and None into the others."""
+    count = len(marks)
+    if marks.count(1) != len(values):
         raise ParquetError("the levels of a column do not fit its values")
     if not values:
         return Slots(count, None)
     if len(values) == count:
         return Slots(count, values)
     remaining = iter(values)
-    return Slots(count, [next(remaining) if mark else None for mark in there])
+    return Slots(count, [next(remaining) if mark else None for mark in marks])
 
 
-def _there(field: Field, columns: Columns, definition: int) -> Columns:
-    """Return the columns below a field, without entries below a definition level."""
+def _present(field: Field, columns: Columns, definition: int) -> Columns:
+    """Return the columns below a field, only with entries of at least a definition level."""
     found: dict[tuple[str, ...], Column] = {}
     for leaf in field.leaves():
         definitions, repetitions, values = columns[leaf.path]
         if repetitions:
-            there = _marked(definitions, definition)
-            if there.count(1) < len(there):
-                repetitions = bytes(compress(repetitions, there))
+            marks = _marked(definitions, definition)
+            if marks.count(1) < len(marks):
+                repetitions = bytes(compress(repetitions, marks))
         found[leaf.path] = Column(definitions.translate(None, _below(definition)), repetitions, values)
     return found
 
@@ -174,7 +174,7 @@ def _first(most: int, leaf: Leaf, column: Column, repetition: int) -> Column:
     return Column(definitions, repetitions[:end], values[: definitions.count(leaf.definition)])
 
 
-def _heads(field: Field, columns: Columns) -> bytes:
+def _first_levels(field: Field, columns: Columns) -> bytes:
     """Return the definition level of the first entry of each slot of a field."""
     leaf = _shallowest(field)
     definitions, repetitions, _ = columns[leaf.path]
@@ -192,13 +192,14 @@ def _all(slots: Slots) -> Iterable[Any]:
     return repeat(None, slots.length) if slots.values is None else slots.values
 
 
-def _one_count(slots: Iterable[Slots]) -> int:
+def _common_length(slots: Iterable[Slots]) -> int:
     counts = {found.length for found in slots}
     if len(counts) != 1:
         raise ParquetError(f"its columns do not have the same number of values, but {sorted(counts)}")
     return counts.pop()
 
 
+#: Translation of marks: ones become zeros, and zeros ones.
 _SWAPPED = bytes((1, 0)).ljust(256, b"\x00")
 
 
@@ -265,27 +266,16 @@ class RowGroup:
         self._reader = columns
         self._index = index
 
-    def values(self, field: Field) -> Sequence[Any] | None:
-        """Return the values of a column, one per row; None if all are null.
-
-        A struct or map is a dict, a list a list; for others see :mod:`values`.
-
-        :raises ParquetError: if the column is damaged
-        :raises TooLargeError: if it exceeds the budget
-        """
-        return assembled(field, self.columns(field)).values
-
-    def fields(self, struct: Struct, most: int | None = None) -> tuple[int, dict[str, Sequence[Any] | None]]:
+    def fields(self, struct: Struct) -> tuple[int, dict[str, Sequence[Any] | None]]:
         """Return the number of rows where a column is not null, and the values of its fields in these rows.
 
         The values of a field are None if it is null in all of these rows.
 
         :param struct: the column, or a part of it: :meth:`Struct.only`
-        :param most: maximum number of these rows; None for all
         :raises ParquetError: if the column is damaged
         :raises TooLargeError: if it exceeds the budget
         """
-        return fields_of(struct, self.columns(struct), most)
+        return fields_of(struct, self.columns(struct))
 
     def charge(self, field: Field) -> None:
         """Charge the budget for a column, if possible without reading the column.
