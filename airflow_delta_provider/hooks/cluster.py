@@ -207,7 +207,7 @@ class ClusterSubmitHook(SparkSubmitHook):
                 return "FAILED"
             raise
 
-    def _detach_where_it_can(self, detach: bool) -> None:
+    def _detach_if_possible(self, detach: bool) -> None:
         """Make Airflow's hook follow the driver, if its version can."""
         if self._is_yarn and hasattr(self, "_yarn_track_via_rm_api"):
             self._yarn_track_via_rm_api = self._yarn_track_via_rm_api or detach

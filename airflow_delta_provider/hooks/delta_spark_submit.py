@@ -88,7 +88,7 @@ class DeltaSparkSubmitHook(ClusterSubmitHook):
         if is_cluster_mode(self._connection):
             check_cluster_mode(self._connection, self._conn_id, results)
             self._results = results
-            self._detach_where_it_can(detach)
+            self._detach_if_possible(detach)
         self._request = request
         self._delta_jars = delta_jars
         self._spark_log_level = spark_log_level

@@ -129,14 +129,16 @@ def _by_python(name: str, content: bytes, refused: str) -> Iterator[Action]:
 
 log = logging.getLogger(__name__)
 
-#: Milliseconds between a commit's own time and the later time of its file, from which on the writer's clock seems slow.
+#: A writer's clock counts as slow if a commit's file is this many milliseconds younger than the commit states.
 _SLOW = 60_000
-#: Number of earlier commits whose times are then considered.
+#: Number of earlier commits whose times are considered if the clock is slow.
 _BEFORE = 10
 
 
 @dataclass(frozen=True)
 class _Seen:
+    """The head that was read last."""
+
     head: TableHead
     stamp: str
     """State of that version's commit file: a table that was created again has other ones under the same names."""
@@ -176,7 +178,7 @@ class HeadReader:
             try:
                 return self._read_on(seen)
             except FileNotFoundError:
-                log.info("A commit went away while it was read; the log is listed again.")
+                log.info("A commit was deleted while it was read; the log is listed again.")
         return self._read_listed()
 
     def read_version(self, version: int, names: Collection[str]) -> TableHead:
@@ -280,8 +282,8 @@ class HeadReader:
         """
         versions = range(newest, oldest - 1, -1)
         if names is not None and checkpoint is not None and checkpoint in versions:
-            worth = commit_name(checkpoint) in names and (checksum_name(checkpoint) in names or checkpoint == newest)
-            versions = versions if worth else range(newest, checkpoint, -1)
+            helps = commit_name(checkpoint) in names and (checksum_name(checkpoint) in names or checkpoint == newest)
+            versions = versions if helps else range(newest, checkpoint, -1)
         for version, content in self._contents(versions, names or ()):
             # Delta Spark writes a checksum soon after each commit, others never. The last commit is read anyway.
             has_checksum = newest - 2 < version and version > oldest

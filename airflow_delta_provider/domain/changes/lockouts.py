@@ -42,7 +42,9 @@ _KEEP_AWAY = "Keep that engine away from the table, or use a release of it that 
 
 
 def lockouts(before: Demands | None, after: Demands, fleet: TableFleet, writers: RecentWriters) -> tuple[Finding, ...]:
-    """Return findings about engines that a change locks out, or may: errors first, and misreads first among them.
+    """Return findings about engines that a change locks out or may lock out, or that then read wrong rows.
+
+    Errors come first, and among them those about wrong rows.
 
     An engine that must keep its access, or that wrote recently and may write again, gives an error if it is locked out,
     and an undecided finding if its support is unknown. An engine that is declared but need not keep its access gives a
@@ -75,10 +77,11 @@ def engines_of(fleet: TableFleet, writers: RecentWriters) -> tuple[tuple[Profile
 def kept_engines(
     before: Demands, after: Demands, fleet: TableFleet, writers: RecentWriters
 ) -> tuple[tuple[Member, Finding], ...]:
-    """Return the engines of a fleet file that a change makes misread, or locks out or may lock out, in this order.
+    """Return the engines that must keep their access and that a change harms, if there is a fleet file.
 
-    It keeps the engines of its policy, and recent writers about which the policy does not decide. If an engine only has
-    to keep reading, its writes do not count.
+    Engines that would read wrong rows come first, then engines that are or may be locked out. An engine must keep its
+    access if the table's policy says so, or if it wrote recently and the policy does not decide about it. If an engine
+    only has to keep reading, its writes do not count.
     """
     found = []
     for subject in _subjects(fleet, writers) if fleet.from_file else ():
@@ -138,7 +141,7 @@ def check_table(
 
 @on_demand(WRITERS_NOT_IN_LOG)
 def check_window(writers: RecentWriters) -> Iterator[Finding]:
-    """Yield a finding if the log lacks commits within the days whose writers are wanted."""
+    """Yield a finding if the log no longer has all commits of the days whose writers were requested."""
     if not writers.complete:
         yield WRITERS_NOT_IN_LOG.found(
             "The log has no commits from before version {since}, which is within the last {days:day}.",

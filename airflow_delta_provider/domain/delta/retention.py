@@ -44,18 +44,6 @@ class FileLife:
     size: int | None = None
 
 
-@dataclass(frozen=True)
-class Vacuum:
-    """A finished VACUUM that the log records.
-
-    :param version: version of the commit that records its start
-    :param horizon: files that were removed before this time are deleted
-    """
-
-    version: int
-    horizon: int
-
-
 class Need(Enum):
     """The answer whether a consumer needs files."""
 
@@ -98,7 +86,8 @@ class History:
         """Files that the commits use, and that were live before them."""
         self.change_data: dict[str, int] = {}
         """Files of change data, with the time of their commit; 0 if it states none."""
-        self.vacuums: list[Vacuum] = []
+        self.vacuum_horizon: int | None = None
+        """Finished VACUUMs deleted the files that were removed before this time; None if the log has none."""
         self.first = 0 if base is None else base.version + (not with_own)
         """The first commit that was taken."""
         self.newest = self.first - 1
@@ -108,7 +97,7 @@ class History:
         """Time of the first commit; None if it states none."""
         self._protocol: Protocol | None = None
         self._metadata: Metadata | None = None
-        self._started: Vacuum | None = None
+        self._started: int | None = None
         if base is not None:
             self._protocol, self._metadata = base.protocol, base.metadata
             self._note_feed(self.first)
@@ -143,7 +132,7 @@ class History:
                 self.files[plain] = FileLife(version, fed=version, size=size if isinstance(size, int) else None)
                 self.change_data[plain] = time or 0
         self._note_feed(version)
-        self._note_vacuum(version, info, time)
+        self._note_vacuum(info, time)
         self.newest = version
 
     def missing_before(self, horizon: int, live: Collection[str]) -> set[str]:
@@ -258,7 +247,7 @@ class History:
         said = info.get("timestamp") if said is None else said
         return said if isinstance(said, int) and not isinstance(said, bool) else None
 
-    def _note_vacuum(self, version: int, info: Mapping[str, Any], time: int | None) -> None:
+    def _note_vacuum(self, info: Mapping[str, Any], time: int | None) -> None:
         operation, parameters = info.get("operation"), info.get("operationParameters")
         parameters = parameters if isinstance(parameters, Mapping) else {}
         if operation == "VACUUM START":
@@ -266,10 +255,11 @@ class History:
             if retention is None:
                 retention = _integer(parameters.get("defaultRetentionMillis"))
             known = retention is not None and time is not None
-            self._started = Vacuum(version, (time or 0) - (retention or 0)) if known else None
+            self._started = (time or 0) - (retention or 0) if known else None
         elif operation == "VACUUM END" and self._started is not None:
             if parameters.get("status", "COMPLETED") == "COMPLETED":
-                self.vacuums.append(self._started)
+                earlier = () if self.vacuum_horizon is None else (self.vacuum_horizon,)
+                self.vacuum_horizon = max((self._started, *earlier))
             self._started = None
 
 

@@ -89,13 +89,11 @@ class Addition:
     """A column to add.
 
     :param parent: struct that gets the column
-    :param required: True if the column is to be NOT NULL
     """
 
     parent: Place
     name: str
     type: str
-    required: bool = False
 
     def column(self, *, renamed: bool) -> NewColumn:
         """Return the new column, by its path after the renames or before them."""
@@ -304,7 +302,7 @@ class _Difference:
             if inner.nullable is False:
                 self._changes.required.append(parts)
         sql = render_sql_type(new_type)
-        self._changes.adds.append(Addition(at, member.name, sql, required=spec.nullable is False))
+        self._changes.adds.append(Addition(at, member.name, sql))
 
     def _column(self, old: StructField, spec: ColumnSpec, at: Place) -> None:
         if spec.data_type is None:

@@ -480,9 +480,6 @@ def _required(situation: Situation) -> Iterator[Correction]:
         yield Correction(RepairMethod.REQUIRED_FIELDS, changes)
 
 
-_ASSUMED: Mapping[str, Json] = {"array": {"containsNull": True}, "map": {"valueContainsNull": True}}
-
-
 def _missing_fields(value: Any, place: Place) -> Iterator[Change]:
     if not isinstance(value, Mapping):
         return

@@ -58,11 +58,6 @@ class Excerpt:
         missing = len(ranked) - len(shown.report.tables)
         return replace(shown, left_out=(f"{missing:,} tables", *shown.left_out)) if missing else shown
 
-    @property
-    def verdict(self) -> Verdict:
-        """The worst verdict of all tables. Omitted tables are never worse than the rest."""
-        return self.report.verdict
-
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form: plain JSON without tuples, which Airflow would serialise in its own way."""
         wire = json.loads(json.dumps(self.report.to_json()))

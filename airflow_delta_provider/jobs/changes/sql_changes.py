@@ -183,7 +183,7 @@ class DropFeatures(PlannedChange):
 
     @cached_property
     def earliest(self) -> Mapping[str, datetime]:
-        """The earliest time to truncate the history, by feature that waits for nothing else."""
+        """The earliest time to truncate the history, by feature. Features that are still in use are left out."""
         return _earliest(self.options, self.table, self.state)
 
     @cached_property
@@ -209,28 +209,23 @@ class DropFeatures(PlannedChange):
 
 
 def _earliest(options: DropFeatureOptions, table: OpenTable, state: TableState) -> Mapping[str, datetime]:
-    """Return the earliest time to truncate the history, by feature that waits for nothing else."""
+    """Return, by feature, the earliest time to truncate the history with its traces.
+
+    Features that are still in use, or whose history has already been removed, are left out.
+    """
     waiting = [
         name
         for name in features_of(options, state.protocol)
         if options.truncate_history and name in REMOVALS and REMOVALS[name].truncates
     ]
-    idle = [name for name in waiting if REMOVALS[name].only_truncating or not is_in_use(name, state)]
-    return _earliest_of(idle, table, state)
-
-
-def _earliest_of(features: Sequence[str], table: OpenTable, state: TableState) -> dict[str, datetime]:
-    """Return, by feature, the earliest time to truncate the history with its traces.
-
-    Features whose history has already been removed are left out.
-    """
+    unused = [name for name in waiting if REMOVALS[name].only_truncating or not is_in_use(name, state)]
     retention = state.metadata.properties.truncation_retention
-    if retention is None or not features:
+    if retention is None or not unused:
         return {}
     names = table.log.list_names()
     kept, checkpoints = commit_versions(names), checkpoint_versions(names)
     found: dict[str, datetime] = {}
-    for name, trace in last_traces(features, state, _first_metadata(table, names), table.log.commits_after(-1)).items():
+    for name, trace in last_traces(unused, state, _first_metadata(table, names), table.log.commits_after(-1)).items():
         checkpoint = barrier(trace, checkpoints)
         before = [] if checkpoint is None else [version for version in kept if trace <= version < checkpoint]
         if before:  # otherwise that history has been removed

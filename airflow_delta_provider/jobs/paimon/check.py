@@ -120,7 +120,7 @@ class PaimonRowTrackingCheck:
             latest = source.latest()  # read before the listing, so that the listing includes it
             ids = source.snapshot_ids()
             schemas = source.schemas()
-            self._note_what_is_not_checked(ids)
+            self._note_unchecked_parts(ids)
         findings = _check_latest(latest, ids)
         since, baseline = self._beginning(ids)
         with self._timings.phase("metadata"):
@@ -139,7 +139,7 @@ class PaimonRowTrackingCheck:
         known = known.received(self._received, self._table.name.text)
         keys = set(map(identity, findings))
         found = [*findings, *(finding for finding in known.over if identity(finding) not in keys)]
-        receipt = self._remember(found, history, known)
+        receipt = self._save_baseline(found, history, known)
         return TableReport.of_findings(
             self._table.name.text,
             *found,
@@ -219,24 +219,24 @@ class PaimonRowTrackingCheck:
             return None, None
         why_not = self._why_not(baseline, ids)
         if why_not:
-            self._note(f"the check of snapshot {baseline.snapshot_id} {why_not}: all snapshots are checked")
+            self._note(f"the last check, of snapshot {baseline.snapshot_id}, {why_not}: all snapshots are checked")
             return None, None
         return baseline.snapshot_id, baseline
 
     def _why_not(self, baseline: Baseline, ids: Sequence[int]) -> str | None:
         """Return the reason why a check cannot resume from a baseline; None if it can."""
         if baseline.level != self._options.level and baseline.level != "data":
-            return f"was of level {baseline.level}"
+            return f"had the level {baseline.level}"
         if not set(self._options.key_columns) <= set(baseline.key_columns):
             return "did not compare these keys"
         if baseline.snapshot_id not in ids:
-            return "was of one that is not kept any more"
+            return "cannot be continued, because the snapshot is not kept any more"
         [snapshot] = self._table.source.snapshots([baseline.snapshot_id])
         if isinstance(snapshot, PaimonFormatError) or snapshot.uuid != baseline.snapshot_uuid:
-            return "was of another one of this id: the table was rolled back since"
+            return "was of another snapshot with this id: the table was rolled back since"
         return None
 
-    def _note_what_is_not_checked(self, ids: Sequence[int]) -> None:
+    def _note_unchecked_parts(self, ids: Sequence[int]) -> None:
         if not ids:
             self._note("the table has no snapshot yet: there is nothing to check")
         elif ids[0] > 1:
@@ -264,8 +264,10 @@ class PaimonRowTrackingCheck:
             **self._rows.evidence,
         ).to_json()
 
-    def _remember(self, findings: Sequence[Finding], history: History | None, known: ReportedFindings) -> str | None:
-        """Save this check as the baseline if it has no errors; otherwise the next check begins where this one did.
+    def _save_baseline(
+        self, findings: Sequence[Finding], history: History | None, known: ReportedFindings
+    ) -> str | None:
+        """Save this check as the baseline if it has no errors. Otherwise the next check begins where this one did.
 
         The next check does not find warnings again, so they are saved until their report is confirmed.
 

@@ -1,4 +1,4 @@
-"""Reads a table's metadata into values: snapshots, schemas and manifests, many files at a time."""
+"""Reads the metadata of a Paimon table: snapshots, schemas and manifests, many files at a time."""
 
 from __future__ import annotations
 
@@ -152,14 +152,15 @@ class MetadataSource:
             chunk = ids[start : start + _SNAPSHOTS]
             found = list(self.snapshots(chunk))
             snapshots = [snapshot for snapshot in found if isinstance(snapshot, Snapshot)]
-            # In this order, because a base is the previous base followed by that commit's delta: both are not decoded
-            # again.
+            # The order matters: a base list is the previous base list followed by its delta list, and the reader does
+            # not decode again what it has just decoded.
             lists = self._lists([file for snapshot in snapshots for file in (snapshot.base, snapshot.delta)])
             for snapshot_id, snapshot in zip(chunk, found):
                 if isinstance(snapshot, PaimonFormatError):
                     yield Damage(snapshot_path(snapshot_id), DamageKind.UNREADABLE, str(snapshot))
+            # After a gap, only the base has the changes of the commits in between.
             before = [last, *(snapshot.id for snapshot in snapshots)]
-            whole = {after.id for one, after in zip(before, snapshots) if merged or one != after.id - 1}
+            whole = {snapshot.id for past, snapshot in zip(before, snapshots) if merged or past != snapshot.id - 1}
             last = before[-1]
             yield from self._with_manifests(snapshots, lists, seen, whole)
 
@@ -249,7 +250,7 @@ class MetadataSource:
         found: _Files[T] = _Files()
         paths = list(sizes)
         for start in range(0, len(paths), _MANIFESTS):
-            there: dict[str, bytes] = {}
+            contents: dict[str, bytes] = {}
             portion = []
             for path in paths[start : start + _MANIFESTS]:
                 try:
@@ -261,9 +262,9 @@ class MetadataSource:
                 if content is None:
                     found.damages[path] = Damage(path, DamageKind.MISSING)
                 else:
-                    there[path] = content
-            for path, value in zip(there, decode(list(there.values()), self._codecs)):
-                size, real = sizes[path], len(there[path])
+                    contents[path] = content
+            for path, value in zip(contents, decode(list(contents.values()), self._codecs)):
+                size, real = sizes[path], len(contents[path])
                 if isinstance(value, PaimonFormatError):
                     kind = DamageKind.TOO_LARGE if isinstance(value, LargeFileError) else DamageKind.UNREADABLE
                     found.damages[path] = Damage(path, kind, str(value))
@@ -308,7 +309,7 @@ def _listed(snapshot: Snapshot, lists: _Files[tuple[ManifestFile, ...]], *, base
 
 
 def _portions(snapshots: Sequence[Snapshot], lists: _Files[tuple[ManifestFile, ...]]) -> Iterator[tuple[int, int]]:
-    """Yield runs of snapshots whose delta lists together name as many manifests as may be in memory at once."""
+    """Yield runs of snapshots whose delta lists together name at most as many manifests as may be in memory."""
     start = size = 0
     for index, snapshot in enumerate(snapshots):
         delta: Sequence[ManifestFile] = lists.values.get(manifest_path(snapshot.delta.name), ())

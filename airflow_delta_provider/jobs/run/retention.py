@@ -209,7 +209,7 @@ def _kept(log: TableLog, history: History, state: TableState, plan: _Plan) -> se
 
 def _in_log(history: History, live: Collection[str], kept: Collection[str], plan: _Plan) -> _Files:
     """Return the files by the log alone: files are gone if a VACUUM that the log records has deleted them."""
-    horizon = max((vacuum.horizon for vacuum in history.vacuums), default=None)
+    horizon = history.vacuum_horizon
     gone = set() if horizon is None else history.missing_before(horizon, live)
     doomed = history.missing_before(plan.horizon, live) - set(kept) - gone
     sizes = {path: history.files[path].size for path in doomed}

@@ -1,7 +1,7 @@
 """The state that audits and checks keep for the next run: one JSON file per table, in a directory of any storage.
 
-If two runs write at the same time, the run that has read less history does not overwrite the other. The storage
-ensures that: object stores read without Spark by conditional writes, and local file systems by locks. On other
+If two runs write at the same time, the run that has read less history does not overwrite the other. This is ensured by
+conditional writes on object stores, if they are reached without Spark, and by locks on local file systems. On other
 storages, the last of two simultaneous writes wins. A file always holds one run's complete state: its progress, its
 findings and their receipts. So at worst something is reported twice.
 """
@@ -73,7 +73,7 @@ class StateStore(Generic[S]):
     def save(self, location: str, state: S) -> None:
         """Replace the state, unless another run has read further in the meantime.
 
-        :raises StorageError: if the storage refused each of several writes
+        :raises StorageError: if each of several tries failed
         """
         self.write(location, json.dumps(state.to_json()).encode(), self._stamps.pop(location, None))
 
@@ -81,7 +81,7 @@ class StateStore(Generic[S]):
         """Replace the state's file as :meth:`save` does.
 
         :param stamp: stamp of the file that was read; None if there was none
-        :raises StorageError: if the storage refused each of several writes
+        :raises StorageError: if each of several tries failed
         """
         path = self._path(location)
         for _ in range(_TRIES):

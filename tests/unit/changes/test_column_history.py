@@ -266,11 +266,6 @@ def test_restore_behind_an_unmapping_brings_paths_back_that_other_columns_had_si
     assert set(known(table.remove_mapping()).left) == {("b",)}
 
 
-def test_every_path_of_every_version_is_known() -> None:
-    table = existing().drop_column("b").rename_column("a", "c").remove_mapping()
-    assert known(table).paths == {("a",), ("b",), ("c",), ("s",), ("s", "x"), ("s", "y")}
-
-
 def reuse(table: Table) -> Table:
     """Add ``b`` where the dropped one lay."""
     schema, configuration = table.schema, table.configuration

@@ -35,7 +35,7 @@ def test_small_report_is_shown_whole(report: JobReport) -> None:
 def test_excerpt_says_what_the_report_says() -> None:
     place = ReportPlace("/reports/1.json")
     excerpt = Excerpt.of(of_everything(), place, dry_run=True)
-    assert (excerpt.verdict, excerpt.place, excerpt.dry_run) == (Verdict.FAULT, place, True)
+    assert (excerpt.report.verdict, excerpt.place, excerpt.dry_run) == (Verdict.FAULT, place, True)
     assert excerpt.counts == {Verdict.PASS: 2, **dict.fromkeys(set(Verdict) - {Verdict.PASS}, 1), Verdict.PASS: 3}
     assert [table.verdict for table in excerpt.report.tables] == sorted(
         (table.verdict for table in of_everything().tables), key=lambda verdict: -verdict.rank

@@ -5,7 +5,6 @@
 - ``events``: every column that was renamed or dropped
 - ``left``: paths of dropped columns that live files may still contain
 - ``reused``: columns that have the path of an earlier one
-- ``paths``: all paths that any column ever had
 - ``since``: the first version that is known
 
 A commit that removes every live file, or restores an earlier version, drops no column. Its actions decide that, not
@@ -67,7 +66,6 @@ class ColumnFacts:
     :param events: columns that were renamed or dropped, oldest first
     :param left: paths of dropped columns that live files may contain, with the versions that dropped them
     :param reused: columns that have the path of another, earlier column, by path
-    :param paths: every path that any column had in any version
     :param since: first version that is known
     :param why_incomplete: reason why the contents of live files are unknown; empty if they are known
     :param unknown_before: version before which the history is unknown; None if all is known
@@ -76,7 +74,6 @@ class ColumnFacts:
     events: tuple[ColumnEvent, ...] = ()
     left: Mapping[PhysicalPath, int] = field(default_factory=dict)
     reused: Mapping[PhysicalPath, MappedField] = field(default_factory=dict)
-    paths: frozenset[PhysicalPath] = frozenset()
     since: int = 0
     why_incomplete: str = ""
     unknown_before: int | None = None
@@ -116,7 +113,6 @@ class ColumnHistory:
         self._removed: dict[PhysicalPath, _Loss] = {}
         #: Lost paths that columns without mapping have as their own names.
         self._own_names: dict[PhysicalPath, _Loss] = {}
-        self._paths: set[PhysicalPath] = set()
         self._schema: MappedSchema | None = None
         self._since = 0
         self._begun_late = False
@@ -210,7 +206,6 @@ class ColumnHistory:
             tuple(self._eras[-1][1]),
             left,
             reused,
-            frozenset(self._paths),
             self._since,
             self._why_incomplete,
             self._unknown_before,
@@ -227,7 +222,6 @@ class ColumnHistory:
             self._schema = None
             self._mark_incomplete(f"the schema of version {version} is damaged", version + 1)
             return None
-        self._paths.update(physical_paths(self._schema))
         return self._schema
 
     def _record_files(self, version: int, files: Iterable[LiveFile], operation: str | None) -> None:

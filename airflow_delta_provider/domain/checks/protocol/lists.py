@@ -327,17 +327,6 @@ def _unknown_features(state: TableState) -> Iterator[Finding]:
         )
 
 
-#: Faults in the lists of features: with any of them it is unknown which features the table has.
-LISTS = (
-    NO_READER_FEATURES,
-    NO_WRITER_FEATURES,
-    READER_FEATURES_NOT_ALLOWED,
-    WRITER_FEATURES_NOT_ALLOWED,
-    WRITER_VERSION_TOO_LOW,
-    READER_FEATURE_ONLY,
-)
-
-
 def _has_known_versions(protocol: Protocol) -> bool:
     return (
         1 <= protocol.min_reader_version <= READER_FEATURES_VERSION
