@@ -180,14 +180,10 @@ class ReportFile:
             storage.write(storage.qualify(self.place), b"".join(parts))
             return
         if _is_special(self._path):
-            _write(self._path, parts)
+            with open(self._path, "wb") as file:
+                file.writelines(parts)
             return
         replace_file(str(self._path), parts)
-
-
-def _write(path: Path, parts: Iterable[bytes]) -> None:
-    with open(path, "wb") as opened:
-        opened.writelines(parts)
 
 
 def _is_special(path: Path) -> bool:

@@ -107,9 +107,7 @@ def survey_footers(
 
 
 def find_foreign_columns(session: DeltaSession, table: OpenTable, state: TableState) -> str:
-    """Return why the footers do not prove that every live file has only columns of the table.
-
-    The result is empty if they prove it.
+    """Return the reason why live files may have other columns than the table; empty if their footers rule it out.
 
     :param state: state of the table, with or without its files
     """

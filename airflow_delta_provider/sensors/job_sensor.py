@@ -232,7 +232,7 @@ class JobSensor(KeepsReport, TableSensor):
         super()._defer_until(end, deadline=end, said=self._said, **kept)
 
     def _checked(self, context: Context, seen: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Check a new version. Return the value to push, or None if the wait goes on.
+        """Check a new version. Return the value to push, or None if the wait continues.
 
         :param seen: mark of the new version
         :raises UnhealthyTableError: if the wait ends without success

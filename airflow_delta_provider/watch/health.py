@@ -150,7 +150,7 @@ class Gate:
     on_undetermined: Answer
 
     def value(self, table: str, report: TableReport) -> tuple[dict[str, Any] | None, str]:
-        """Return the value to push, None if the wait goes on, and the verdict with its findings as a message.
+        """Return the value to push, None if the wait continues, and the verdict with its findings as a message.
 
         :raises UnhealthyTableError: if the reaction is to fail
         """

@@ -120,7 +120,8 @@ def unreadable_demands(why: object, fleet: TableFleet) -> tuple[tuple[Member, Fi
                 why=Prose(str(why).rstrip(".")),
             ),
         )
-        for subject in _with_kept_access(fleet)
+        for subject in _declared(fleet)
+        if subject.must
     )
 
 
@@ -228,10 +229,6 @@ def _declared(fleet: TableFleet) -> Iterator[_Subject]:
             uses=_accesses(reads=member.reads, writes=member.writes),
             must=_accesses(reads=member.must_read, writes=member.must_write),
         )
-
-
-def _with_kept_access(fleet: TableFleet) -> Iterator[_Subject]:
-    return (subject for subject in _declared(fleet) if subject.must)
 
 
 def _accesses(*, reads: bool, writes: bool) -> frozenset[Access]:

@@ -204,7 +204,7 @@ def drift(difference: Difference, origin: Origin | None) -> Finding:
     :param origin: commit that caused it; None if unknown
     """
     found = difference.rule.found(
-        _evidence(difference),
+        _EVIDENCE[difference.rule, difference.wanted is None, difference.actual is None],
         since=Prose("" if origin is None else origin),
         column=difference.column,
         subject=difference.subject,
@@ -223,10 +223,6 @@ def _text(said: Said) -> str:
     if said is None or said == ():
         return "nothing"
     return said if isinstance(said, str) else ", ".join(said)
-
-
-def _evidence(difference: Difference) -> str:
-    return _EVIDENCE[difference.rule, difference.wanted is None, difference.actual is None]
 
 
 def _sentences() -> Mapping[tuple[Rule, bool, bool], str]:

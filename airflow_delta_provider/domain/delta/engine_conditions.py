@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
 
-from airflow_delta_provider.domain.delta.data_type import Column, DataType, StructField, all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import DataType, StructField, all_columns, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
 from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name
@@ -145,7 +145,12 @@ def traits_of(
     mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
     fields = metadata.schema.fields
     every = tuple(all_columns(metadata.schema))
-    changes = [(str(column), change) for column in every if not column.field_path for change in _recorded(column)]
+    changes = [
+        (str(column), change)
+        for column in every
+        if not column.field_path
+        for change in recorded_changes(field_metadata(column.field))
+    ]
 
     def is_partition(name: str) -> bool:
         return name.lower() in of_partitions
@@ -177,10 +182,6 @@ def _properties(metadata: Metadata) -> Iterator[tuple[str, str]]:
     for name, value in metadata.configuration.items():
         if name.lower().startswith(_OWN_PROPERTIES):
             yield name.lower(), value.lower()
-
-
-def _recorded(column: Column) -> Iterator[TypeChange]:
-    return iter(recorded_changes(field_metadata(column.field)))
 
 
 def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Place]]:

@@ -185,7 +185,7 @@ class PackedFiles:
         self._table = None
 
     def _take_values(self, batch: ActionBatch | None, start: int, count: int) -> None:
-        """Take the values of added files; None stands for removed files."""
+        """Append the values of added files, or None for removed files."""
         columns: Sequence[Any] = [None] * 4
         found: list[tuple[int, DeletionVector]] = []
         if batch is not None:

@@ -76,7 +76,7 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
 
 
 def narrower_bounds(said: object, other: object, metadata: Metadata) -> Iterator[str]:
-    """Yield numbers among the bounds of ``other`` that exclude values which those of ``said`` include, for people.
+    """Yield the bounds in ``other`` that exclude values which the bounds in ``said`` include, for messages.
 
     :param said: JSON string of statistics; any other value if unknown
     """

@@ -132,7 +132,7 @@ def _check_growth(
         yield rules.REASSIGNED.found(
             "The commit names no operation, kept the number of rows, and assigned the new row ids {new}.", new=new
         )
-    elif after.operation is None and growth and _overwrites(after) and rows == 0:
+    elif after.operation is None and growth and after.commit_kind == "OVERWRITE" and rows == 0:
         yield rules.REASSIGNED.found(
             "The commit names no operation, kept the number of rows, and assigned the new row ids {new}. Sort "
             "compaction writes the same rows again in this way, and an overwrite writes other rows; the metadata does "
@@ -164,10 +164,6 @@ def _differ(rows: int, growth: int, after: Snapshot) -> bool:
     Rows of files with columns of others also count, but have no new ids; WRITE adds no such files.
     """
     return growth != rows if after.operation == "WRITE" else growth > rows
-
-
-def _overwrites(snapshot: Snapshot) -> bool:
-    return snapshot.commit_kind == "OVERWRITE"
 
 
 def _of_branches(snapshots: Sequence[Snapshot], files: Sequence[DataFile]) -> list[DataFile]:

@@ -212,7 +212,7 @@ def _answers(answered: Iterable[tuple[TableReport, str]]) -> Iterator[str]:
         if left < 0:
             yield "… and more, which there is no room for."
             return
-        yield f"{_name(table.table)}:"
+        yield f"{code(shortened(visible(table.table), _MAX_NAME))}:"
         yield text
 
 
@@ -229,10 +229,6 @@ def _notes(report: JobReport, shown_as: Presentation) -> Iterator[str]:
         yield escape(" ".join(map(str.strip, phrases)))
     if shown_as.place is not None:
         yield escape(visible(shown_as.place.shown))
-
-
-def _name(table: str) -> str:
-    return code(shortened(visible(table), _MAX_NAME))
 
 
 def _size(parts: Iterable[str]) -> int:

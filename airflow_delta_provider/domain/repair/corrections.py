@@ -96,7 +96,7 @@ class Past(Interface):
         """Return the actions of a commit; empty if it is no longer kept."""
 
     def paths_of(self, finding: Finding, *, of_rule: bool) -> Collection[str]:
-        """Return the paths of the files that a finding stands for.
+        """Return the paths of the files that a finding is about.
 
         :param of_rule: True for all files that break its rule, by whichever commit
         """

@@ -38,7 +38,7 @@ _STATS = "stats"
 def _files(situation: Situation, *, of_rule: bool = False) -> Iterator[tuple[FileKey, Json]]:
     """Yield the live files that a finding is about, with their ``add`` actions.
 
-    :param of_rule: True for all files that break its rule: what loses nothing is corrected in all of them at once
+    :param of_rule: True for all files that break its rule: corrections without a loss are made in all of them at once
     """
     paths = {situation.finding.path, *situation.past.paths_of(situation.finding, of_rule=of_rule)}
     for key, add in situation.table.files.items():
@@ -58,7 +58,7 @@ def _set(key: FileKey, add: Json, values: Mapping[str, Any]) -> tuple[Change, ..
 def _for_all(
     situation: Situation, method: RepairMethod, better: Callable[[Json], Iterable[Mapping[str, Any]]]
 ) -> Iterator[Correction]:
-    """Yield corrections of all files that a finding is about: the first with the first values of each file, and so on.
+    """Yield corrections of all files that a finding is about. The first one has the first values of each file.
 
     :param better: yields fields of an ``add`` action with better values
     """
@@ -291,7 +291,7 @@ def _rows(situation: Situation, add: Json) -> int | None:
 
 @proposes(RepairMethod.ONE_PATH)
 def _one_path(situation: Situation) -> Iterator[Correction]:
-    """Remove a reference to a file that has another one, or commit a file once that was added twice."""
+    """Remove the second reference to a file. A file that one commit added twice is committed again."""
     keys = [key for key, _ in _files(situation)]
     other = situation.facts.get("other")
     if other is not None or len(keys) > 1:

@@ -103,7 +103,7 @@ class Reduction:
 
 @contextmanager
 def _doubtful() -> Iterator[None]:
-    """Let the driver read everything after any error: it finds out the cause."""
+    """After any error, let the driver read everything: it finds the cause."""
     try:
         yield
     except AllFilesNeededError:

@@ -1,4 +1,4 @@
-"""The kind ``apply-migration``: carries out a plan, step by step, unless something stands against it."""
+"""The kind ``apply-migration``: carries out a plan, step by step, unless a check refuses it."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class PlannedChange(ABC):
 
 #: Allowed difference between clocks.
 _MARGIN = timedelta(hours=1)
-#: Consecutive commits older than the run that end the search: a single one may have a wrong timestamp.
+#: The search ends after this many consecutive commits older than the run: a single one may have a wrong timestamp.
 _OLDER = 100
 
 

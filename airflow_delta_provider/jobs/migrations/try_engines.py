@@ -175,7 +175,7 @@ class EngineAnswer:
 def try_engine(
     engine: str, location: str, predicates: Sequence[str], seconds: float, store: Mapping[str, str]
 ) -> EngineAnswer:
-    """Let an engine read a table in a process of its own, which ends after a time, or if it takes much memory.
+    """Let an engine read a table in a process of its own, with limits on its time and memory.
 
     :param seconds: time limit
     :param store: options of the object store; they are sent by standard input, since others can see arguments
@@ -201,7 +201,7 @@ def run_bounded(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> tuple[str, str]:
-    """Run a command, which is ended after a time, or if it takes much memory, with all that it started.
+    """Run a command with limits on its time and memory. Beyond them, it is ended with all processes that it started.
 
     :param given: its standard input
     :param environment: variables beside those of this process

@@ -40,7 +40,7 @@ class TableFiles(DataFiles):
         self._last_index: tuple[IndexFile, bytes] | None = None
 
     def row_file(self, file: DataFile) -> DescribedFile:
-        """Return a data file for readers of row ids. Its sequence number stands for the commit's version.
+        """Return a data file for readers of row ids. Its sequence number is used as the version of its commit.
 
         :raises PaimonFormatError: if its partition's directory cannot be determined
         """

@@ -59,7 +59,7 @@ class PathSearch:
         """Folders that could not be listed, up to now."""
 
     def tables(self, pattern: str) -> Iterator[str]:
-        """Yield the tables that match, those nearer to the root first.
+        """Yield the tables that match. Tables nearer to the root come first.
 
         ``**`` does not enter tables, or folders whose names begin with ``_`` or ``.``. If several links lead to a
         directory, it is entered once.
@@ -69,11 +69,11 @@ class PathSearch:
         parsed = PathPattern(pattern)
         level: Mapping[str, States] = {parsed.root: parsed.start}
         self._entered = set()
-        told, folders, tables = time.monotonic(), 0, 0
+        reported, folders, tables = time.monotonic(), 0, 0
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             while level:
-                here = self._storage.is_local(self._qualified(parsed.root))
-                each_of = map if here else pool.map
+                is_local = self._storage.is_local(self._qualified(parsed.root))
+                each_of = map if is_local else pool.map
                 following: defaultdict[str, States] = defaultdict(frozenset)
                 for (folder, _), seen in zip(
                     sorted(level.items()), each_of(lambda each: self._list(parsed, *each), sorted(level.items()))
@@ -82,8 +82,8 @@ class PathSearch:
                         self.unlisted[folder] = seen.error
                     yield from seen.tables
                     folders, tables = folders + 1, tables + len(seen.tables)
-                    if time.monotonic() - told > _SECONDS_BETWEEN:
-                        told = time.monotonic()
+                    if time.monotonic() - reported > _SECONDS_BETWEEN:
+                        reported = time.monotonic()
                         found = f"{counted(folders, 'folder')} listed, {counted(tables, 'table')} found so far"
                         self._progress(f"{pattern}: {found}")
                     for path, states in (seen.below or {}).items():

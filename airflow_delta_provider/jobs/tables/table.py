@@ -60,7 +60,7 @@ def is_table(storage: Storage, folder: str) -> bool:
 
 
 def metadata_folder(storage: Storage, path: str) -> tuple[str, str] | None:
-    """Return a path's enclosing metadata folder and the format of its table; None if it lies in none.
+    """Return a path's enclosing metadata folder and the format of its table; None if no table has it.
 
     Folders with the same name that belong to no table do not count. Delta tables need no check: see
     :mod:`~airflow_delta_provider.domain.table_name`.

@@ -9,7 +9,6 @@ import pytest
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.jobs.delta.session import DeltaFiles
-from airflow_delta_provider.jobs.process import TimeBudget
 from airflow_delta_provider.jobs.row_tracking.row_proofs import survey
 from airflow_delta_provider.jobs.storage.local_storage import LocalStorage
 
@@ -36,7 +35,7 @@ def test_file_that_cannot_be_read_is_named(tmp_path, changed, found):
     size, content = other.stat().st_size, changed(other.read_bytes())
     other.unlink() if content is None else other.write_bytes(content)
     files = [LiveFile.from_add({"path": path.name, "size": size, "baseRowId": 0}) for path in (sound, other)]
-    surveyed = survey(DeltaFiles(LocalStorage(), f"file:{tmp_path}"), files, None, None, TimeBudget(None))
+    surveyed = survey(DeltaFiles(LocalStorage(), f"file:{tmp_path}"), files, None)
     assert [(finding.code, finding.severity) for finding in surveyed.findings] == found
     assert {finding.path for finding in surveyed.findings} <= {other.name}
     assert surveyed.rows_of(files[0]) == 2

@@ -15,6 +15,7 @@ from airflow_delta_provider.domain.delta.features.log import CHECKPOINT_PROTECTI
 from airflow_delta_provider.domain.delta.features.registry import CATALOG_MANAGED, FEATURES
 from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.protocol import Protocol, weakest_protocol
+from airflow_delta_provider.domain.engine.access import who_is_locked_out
 from airflow_delta_provider.domain.engine.spark_library import Engine
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.request.change_options import DropFeatureOptions
@@ -184,7 +185,7 @@ def test_plan_says_what_is_rewritten_and_what_stays_behind():
         "Dropping typeWidening rewrites 1,200 data files (5.0 MB), 3 of them because their footers could not be read.",
         "Dropping rowTracking rewrites no data file.",
         REMOVALS["rowTracking"].leaves,
-        CHECKPOINT_PROTECTION.who_is_locked_out(()),
+        who_is_locked_out(CHECKPOINT_PROTECTION.name, ()),
     )
     assert "domainMetadata stays" in planned.plan.notes[2]
     assert planned.plan.notes[3].startswith("Writers that do not know")

@@ -52,7 +52,7 @@ MALFORMED_CHECKPOINT = _history.error(
 
 @on_demand(MALFORMED_CHECKPOINT)
 class CheckpointForm:
-    """Checks the form of a checkpoint, whose actions it takes part by part.
+    """Checks the form of a checkpoint. Its actions are passed in parts.
 
     :param names: names of its files in ``_delta_log``
     :param files: receives the files that it adds or removes

@@ -224,7 +224,7 @@ def no_such_version(version: int, newest: int) -> Finding:
 
 @on_demand(NOT_COMPARABLE)
 def lost_version(version: int, error: Exception, earliest: int | None) -> Finding:
-    """Return the finding that the log no longer leads from a version to the newest one.
+    """Return the finding for a log that no longer has all commits since a version.
 
     :param error: error that names the missing part
     :param earliest: first version that the log can reconstruct, if known and later than ``version``

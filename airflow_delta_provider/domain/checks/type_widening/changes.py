@@ -113,7 +113,7 @@ def changes_of(column: Column) -> tuple[TypeChange, ...] | None:
 
 
 def named_type(name: str) -> DataType:
-    """Return the type with a name in a record; an unknown name gives a primitive type of that name."""
+    """Return the type that a record names; for an unknown name, a primitive type of that name."""
     try:
         return type_from_json(name)
     except ValueError:  # a decimal with more digits than Python reads

@@ -273,7 +273,8 @@ def plain(data: bytes, position: int, count: int, element: SchemaElement) -> Seq
     if physical_type in _FORMATS:
         return _numbers(data, position, count, _FORMATS[physical_type])
     size = value_size(element)
-    return _slices(_part(data, position, count * size), size)
+    part = _part(data, position, count * size)
+    return [part[start : start + size] for start in range(0, len(part), size)]
 
 
 def byte_stream_split(data: bytes, position: int, count: int, element: SchemaElement) -> Sequence[Any]:
@@ -363,10 +364,6 @@ def _part(data: bytes, position: int, size: int) -> bytes:
     if position + size > len(data):
         raise ParquetError("a page has too few values")
     return data[position : position + size]
-
-
-def _slices(data: bytes, size: int) -> Sequence[bytes]:
-    return [data[start : start + size] for start in range(0, len(data), size)]
 
 
 _MOST_DELTA_WIDTH = 64
