@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta, timezone, tzinfo
 from typing import Any, cast
 
@@ -12,45 +11,12 @@ from airflow.providers.common.compat.sdk import BaseSensorOperator, Context
 from airflow.providers.standard.triggers.temporal import DateTimeTrigger
 from typing_extensions import Unpack
 
+from airflow_delta_provider.domain.migrations.planner import QuietWindow
 from airflow_delta_provider.operators.approve_migration import check_not_rejected
 from airflow_delta_provider.operators.arguments import SensorTaskArguments
 
 #: Longest wait in seconds without a deferral; Airflow loses track of tasks whose trigger fires at once.
 _SHORT = 10.0
-
-
-@dataclass(frozen=True)
-class QuietWindow:
-    """A daily time window.
-
-    :param start: start, inclusive
-    :param end: end, exclusive; on the next day if it is not after the start
-    """
-
-    start: time
-    end: time
-
-    def __post_init__(self) -> None:
-        if self.start == self.end:
-            raise ValueError(f"The window begins and ends at {self.start:%H:%M}.")
-
-    def opens(self, now: datetime, zone: tzinfo) -> datetime:
-        """Return the time when the window is next open, in UTC: ``now`` if it is open.
-
-        :param now: current time, with a time zone
-        :param zone: time zone of the window's times
-        """
-        now = now.astimezone(timezone.utc)
-        today = now.astimezone(zone).date()
-        starts = []
-        for day in (today + timedelta(days=offset) for offset in (-1, 0, 1, 2)):
-            last = day + timedelta(days=self.end <= self.start)
-            start = datetime.combine(day, self.start, zone).astimezone(timezone.utc)
-            end = datetime.combine(last, self.end, zone).astimezone(timezone.utc)
-            if start <= now < end:
-                return now
-            starts.append(start)
-        return min(start for start in starts if start > now)
 
 
 class QuietWindowSensor(BaseSensorOperator):

@@ -16,12 +16,13 @@ from airflow.sdk import DAG
 from airflow.sdk import exceptions as sdk_exceptions
 
 from airflow_delta_provider.domain.migrations.plan import checksum_of
+from airflow_delta_provider.domain.migrations.planner import QuietWindow
 from airflow_delta_provider.exceptions import DeltaNotApprovedError, DeltaRequestError
 from airflow_delta_provider.migration import delta_migration, delta_migrations
 from airflow_delta_provider.operators.apply_migration import DeltaApplyMigrationOperator
 from airflow_delta_provider.operators.approve_migration import DeltaApproveMigrationOperator, approver, digest_of_all
 from airflow_delta_provider.operators.plan_migration import DeltaPlanMigrationOperator
-from airflow_delta_provider.sensors.quiet_window import QuietWindow, QuietWindowSensor
+from airflow_delta_provider.sensors.quiet_window import QuietWindowSensor
 from tests.airflow.fake_spark_submit import FakeSparkSubmit, spark_submit
 from tests.airflow.test_operators import Run
 from tests.unit.local_table import OnDisk
