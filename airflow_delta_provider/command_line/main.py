@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -125,6 +126,7 @@ def run(*, as_jobs: bool = False) -> NoReturn:
     if as_jobs:
         Terminal().note(_RENAMED)
     code = main(sys.argv[1:], as_jobs=as_jobs)
+    gc.freeze()  # or Python searches all objects for cycles at exit: an eighth of the time of a small audit
     sys.exit(1 if as_jobs and code == ExitCode.FAULT else code)
 
 

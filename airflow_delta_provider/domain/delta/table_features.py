@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from airflow_delta_provider.domain.delta.data_type import all_columns
-from airflow_delta_provider.domain.delta.engine_conditions import traits_of
 from airflow_delta_provider.domain.delta.features.columns import (
     ALLOW_COLUMN_DEFAULTS,
     INVARIANTS,
@@ -87,7 +86,9 @@ def demands_of(
     :param renamed: paths of columns that are renamed or added, so that their names in data files will differ
     :raises ValueError: if the record of type changes is malformed
     """
-    from airflow_delta_provider.domain.engine.access import Demands  # late: it loads the profiles of engines
+    # late: they load the profiles of engines
+    from airflow_delta_provider.domain.delta.engine_conditions import traits_of
+    from airflow_delta_provider.domain.engine.access import Demands
 
     reader, writer = _named(reader_features(protocol)), _named(protocol.features) | _of_legacy_version(protocol)
     planned = [*planned]
