@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import count
@@ -34,8 +34,12 @@ from airflow_delta_provider.domain.text import SqlNameError, split_name
 Change = TypeVar("Change")
 #: Edits a struct; also gets its physical path.
 StructEdit = Callable[[Json, PhysicalPath], Json]
-#: Edits the last struct field on the way to a column; also gets the steps from there: elements, keys or values.
-FieldEdit = Callable[[Json, Parts], Json]
+#: Edits the last struct field on the way to a column, or returns None to drop it; also gets the steps from there:
+#: elements, keys or values.
+FieldEdit = Callable[[Json, Parts], Json | None]
+
+#: An edit with the whole path of its column, and the rest of that path from some place in the schema.
+_PlacedEdit = tuple[Parts, Parts, FieldEdit]
 
 #: JSON keys of the types within arrays and maps, by the step of a path that leads there.
 TYPE_KEYS: Mapping[str, str] = {"element": "elementType", "key": "keyType", "value": "valueType"}
@@ -165,23 +169,25 @@ class Mapper:
         return {ID: self.max_column_id, PHYSICAL_NAME: self._naming.physical_name(name, parent)}
 
 
-def drop_column(schema: Json, parts: Parts) -> Json:
-    """Return the schema without a column."""
+def drop_columns(schema: Json, columns: Iterable[Parts]) -> Json:
+    """Return the schema without some columns.
 
-    def drop(struct: Json, _: PhysicalPath) -> Json:
-        unwanted = field_of(struct, parts[-1])
-        return {**struct, "fields": [field for field in struct["fields"] if field is not unwanted]}
-
-    return edit_struct(schema, parts[:-1], drop)
+    :raises LookupError: if one does not exist
+    """
+    return _edit_fields(schema, [(parts, parts, lambda *_: None) for parts in columns])
 
 
-def rename_column(schema: Json, rename: ColumnName) -> Json:
-    """Return the schema with a column renamed; it keeps its id, physical name and position."""
+def rename_columns(schema: Json, renames: Iterable[ColumnName]) -> Json:
+    """Return the schema with columns renamed; they keep their ids, physical names and positions.
 
-    def put(struct: Json, _: PhysicalPath) -> Json:
-        return edit_field(struct, rename.parts[-1], lambda field: {**field, "name": rename.new})
+    :param renames: renames, with paths before any of them
+    :raises LookupError: if a column does not exist
+    """
+    return _edit_fields(schema, [(each.parts, each.parts, partial(_with_name, each.new)) for each in renames])
 
-    return edit_struct(schema, rename.parts[:-1], put)
+
+def _with_name(name: str, field: Json, _: Parts) -> Json:
+    return {**field, "name": name}
 
 
 def add_column(schema: Json, add: NewColumn, mapper: Mapper | None = None) -> Json:
@@ -230,7 +236,8 @@ def edit_schema(metadata: Json, edit: Callable[[Json, Change], Json], changes: I
 
 def edit_columns(metadata: Json, edits: Iterable[tuple[Parts, FieldEdit]]) -> Json:
     """Return a metaData action after edits of columns, each with the column's path."""
-    return edit_schema(metadata, lambda schema, edit: _edit_column(schema, *edit), edits)
+    whole = [(parts, parts, edit) for parts, edit in edits]
+    return edit_schema(metadata, _edit_fields, [whole])
 
 
 def update_statistics_columns(metadata: Json, drops: Iterable[Parts] = (), renames: Iterable[ColumnName] = ()) -> Json:
@@ -243,29 +250,47 @@ def update_statistics_columns(metadata: Json, drops: Iterable[Parts] = (), renam
     return {**metadata, "configuration": {**configuration, STATISTICS_COLUMNS: after}}
 
 
-def _edit_column(schema: Json, parts: Parts, edit: FieldEdit) -> Json:
-    """Apply an edit to the last struct field of a path, and return the changed schema."""
-    index = _last_field(schema, parts)
+def _edit_fields(type_json: Any, edits: Sequence[_PlacedEdit]) -> Json:
+    """Apply edits to the struct fields of a type in one pass, and return the changed type.
 
-    def change(struct: Json, _: PhysicalPath) -> Json:
-        return edit_field(struct, parts[index], lambda field: edit(field, parts[index + 1 :]))
+    :param edits: edits with the whole paths of their columns, and the paths from the type to them
+    :raises LookupError: if a path leads nowhere
+    """
+    if not isinstance(type_json, dict):
+        raise LookupError(f"there is no column {'.'.join(edits[0][0])!r}")
+    below: dict[Any, list[_PlacedEdit]] = {}
+    if type_json["type"] != "struct":
+        for path, rest, edit in edits:
+            below.setdefault(_type_key(type_json, rest[0], path), []).append((path, rest[1:], edit))
+        return {**type_json, **{key: _edit_fields(type_json[key], inner) for key, inner in below.items()}}
+    named = {field["name"]: field for field in reversed(type_json["fields"])}
+    for path, rest, edit in edits:
+        field = named.get(rest[0]) or field_of(type_json, rest[0])
+        below.setdefault(id(field), []).append((path, rest[1:], edit))
+    fields = (_edited(field, below.get(id(field), ())) for field in type_json["fields"])
+    return {**type_json, "fields": [field for field in fields if field is not None]}
 
-    return edit_struct(schema, parts[:index], change)
+
+def _edited(field: Json, edits: Sequence[_PlacedEdit]) -> Json | None:
+    """Apply edits of a field, after those of fields within it."""
+    inner = [edit for edit in edits if _leads_to_field(field["type"], edit[1])]
+    changed: Json | None = {**field, "type": _edit_fields(field["type"], inner)} if inner else field
+    for path, rest, edit in edits:
+        if changed is None:
+            raise LookupError(f"there is no column {'.'.join(path)!r}")
+        if not inner or not _leads_to_field(field["type"], rest):
+            changed = edit(changed, rest)
+    return changed
 
 
-def _last_field(schema: Json, parts: Parts) -> int:
-    """Return the index of the last of ``parts`` that names a field of a struct."""
-    last = 0
-    type_json: Any = schema
-    for index, part in enumerate(parts):
-        if not isinstance(type_json, dict):
-            raise LookupError(f"there is no column {'.'.join(parts)!r}")
-        if type_json["type"] == "struct":
-            last = index
-            type_json = field_of(type_json, part)["type"]
-        else:
-            type_json = type_json[_type_key(type_json, part, parts)]
-    return last
+def _leads_to_field(type_json: Any, rest: Parts) -> bool:
+    """Return True if a path names a field of a struct within a type, or nothing."""
+    for part in rest:
+        key = TYPE_KEYS.get(part)
+        if not isinstance(type_json, dict) or type_json["type"] == "struct" or key not in type_json:
+            return True
+        type_json = type_json[key]
+    return False
 
 
 def cast_field(new_type: str, field: Json, rest: Parts) -> Json:

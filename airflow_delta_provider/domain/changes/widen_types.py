@@ -21,7 +21,6 @@ from airflow_delta_provider.domain.delta.data_type import (
     UnknownColumnError,
     UnknownTypeError,
     all_columns,
-    column_texts,
     find_column,
     parse_type,
     sql_name,
@@ -245,7 +244,7 @@ def check_dependents(column: Column, metadata: Metadata) -> Iterator[Finding]:
                 constraint=name,
                 expression=expression,
             )
-    for other, expression in column_texts(metadata.schema, GENERATED_COLUMNS.field_key):
+    for other, expression in metadata.column_texts(GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts):
             yield requests.COLUMN_IN_USE.found(
                 "{column} is used by the generated column {other} ({expression}).",

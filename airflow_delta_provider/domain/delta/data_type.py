@@ -327,14 +327,6 @@ def all_columns(schema: StructType) -> Iterator[Column]:
         yield from _descend(Column((field.name,), field.data_type, field, (), ("field",)))
 
 
-def column_texts(schema: StructType, key: str) -> Iterator[tuple[Column, str]]:
-    """Yield the columns and fields with a string, such as an expression, under a metadata key; and the string."""
-    for column in all_columns(schema):
-        text = None if column.field_path else column.field.metadata.get(key)
-        if isinstance(text, str) and text:
-            yield column, text
-
-
 def _descend(column: Column) -> Iterator[Column]:
     yield column
     for child in children(column):

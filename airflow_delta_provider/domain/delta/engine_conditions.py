@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
 
-from airflow_delta_provider.domain.delta.data_type import DataType, StructField, all_columns, lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import DataType, StructField, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
 from airflow_delta_provider.domain.delta.features.log import DELETION_VECTORS
 from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name
@@ -144,7 +144,7 @@ def traits_of(
     """
     mode, of_partitions = metadata.properties.mapping_mode, {name.lower() for name in metadata.partition_columns}
     fields = metadata.schema.fields
-    every = tuple(all_columns(metadata.schema))
+    every = metadata.columns
     changes = [
         (str(column), change)
         for column in every
@@ -193,7 +193,7 @@ def _renamed(metadata: Metadata, planned: set[Parts]) -> Iterator[tuple[str, Pla
     neighbors = pairwise(metadata.schema.fields)
     before_partitions = {one.name for one, other in neighbors if other.name.lower() in of_partitions}
     left = set(planned)
-    for column in all_columns(metadata.schema):
+    for column in metadata.columns:
         parts = lowered(column.parts)
         left.discard(parts)
         if column.kinds[-1] != "field":

@@ -138,15 +138,37 @@ class Metadata:
         return [] if self.readable_columns is None else list(missing_fields(self._schema_json))
 
     @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Every place of the schema, parents before children.
+
+        :raises BrokenLogError: if the schema string is not a struct
+        """
+        return tuple(all_columns(self.schema))
+
+    @cached_property
     def readable_columns(self) -> tuple[Column, ...] | None:
         """Every place of the schema; None if the schema cannot be read."""
         try:
-            columns = tuple(all_columns(self.schema))
+            columns = self.columns
         except (BrokenLogError, RecursionError):
             return None
         fields = (column.field for column in columns)
         sound = all(isinstance(field.name, str) and isinstance(field.metadata, Mapping) for field in fields)
         return columns if sound else None
+
+    def column_texts(self, key: str) -> tuple[tuple[Column, str], ...]:
+        """Return the columns and fields with a string, such as an expression, under a metadata key; and the string."""
+        found = self._column_texts.get(key)
+        if found is None:
+            places = [column for column in self.columns if not column.field_path]
+            texts = ((column, column.field.metadata.get(key)) for column in places)
+            found = tuple((column, text) for column, text in texts if isinstance(text, str) and text)
+            self._column_texts[key] = found
+        return found
+
+    @cached_property
+    def _column_texts(self) -> dict[str, tuple[tuple[Column, str], ...]]:
+        return {}
 
     @cached_property
     def void_without_file(self) -> str | None:

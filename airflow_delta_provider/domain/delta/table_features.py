@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from airflow_delta_provider.domain.delta.data_type import all_columns
 from airflow_delta_provider.domain.delta.features.columns import (
     ALLOW_COLUMN_DEFAULTS,
     INVARIANTS,
@@ -155,7 +154,7 @@ def _of_legacy_version(protocol: Protocol) -> frozenset[str]:
 
 
 def _recorded(metadata: Metadata) -> Iterator[TypeChange]:
-    for column in all_columns(metadata.schema):
+    for column in metadata.columns:
         yield from recorded_changes(field_metadata(column.field))
 
 
@@ -176,7 +175,7 @@ def _shows_use(feature: Feature, metadata: Metadata) -> bool:
 
 
 def _shows(feature: Feature, metadata: Metadata) -> bool:
-    columns = tuple(all_columns(metadata.schema))
+    columns = metadata.columns
     return (
         feature.is_enabled_by(metadata)
         or any(feature.field_key and feature.field_key in field_metadata(column.field) for column in columns)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from airflow_delta_provider.domain.changes.steps import Cast, ClusterBy, Parts, Step
 from airflow_delta_provider.domain.delta.data_type import (
@@ -161,11 +162,36 @@ def declared_lines(metadata: Metadata, protocol: Protocol, state: TableState, af
 
 def diff(before: Sequence[str], after: Sequence[str]) -> list[str]:
     """Return the lines of a unified diff, without its head; empty if both are the same."""
-    return [
-        line
-        for line in difflib.unified_diff(before, after, lineterm="", n=_CONTEXT)
-        if not line.startswith(("---", "+++", "@@"))
-    ]
+    lines: list[str] = []
+    for group in _Lines(None, before, after).get_grouped_opcodes(_CONTEXT):
+        for tag, old, old_end, new, new_end in group:
+            if tag == "equal":
+                lines += (f" {line}" for line in before[old:old_end])
+            else:
+                lines += (f"-{line}" for line in before[old:old_end])
+                lines += (f"+{line}" for line in after[new:new_end])
+    return lines
+
+
+class _Lines(difflib.SequenceMatcher[str]):
+    """Compares lines, in linear time if no line occurs twice and common ones have the same order, as they mostly do."""
+
+    a: Sequence[str]
+    b: Sequence[str]
+
+    def get_matching_blocks(self) -> list[difflib.Match]:
+        places = {line: place for place, line in enumerate(self.b)}
+        common = [(place, places[line]) for place, line in enumerate(self.a) if line in places]
+        if len(places) < len(self.b) or any(one >= other for (_, one), (_, other) in pairwise(common)):
+            return super().get_matching_blocks()
+        blocks: list[difflib.Match] = []
+        for old, new in common:
+            start, new_start, size = blocks[-1] if blocks else (-1, -1, 0)
+            if (start + size, new_start + size) == (old, new):
+                blocks[-1] = difflib.Match(start, new_start, size + 1)
+            else:
+                blocks.append(difflib.Match(old, new, 1))
+        return [*blocks, difflib.Match(len(self.a), len(self.b), 0)]
 
 
 def _lines(metadata: Metadata, protocol: Protocol, state: TableState, after: Sequence[Step]) -> Iterator[str]:

@@ -86,6 +86,22 @@ def test_names_are_exchanged_and_nested_ones_changed_at_once() -> None:
     assert after["partitionColumns"] == ["date"]
 
 
+def test_a_column_and_a_field_within_it_are_renamed_at_once_and_names_may_swap() -> None:
+    columns = ((("Id",), "day"), (("day",), "Id"), (("lines", "element", "QTY"), "n"), (("lines",), "items"))
+    after = schema_after(steps.RenameColumns(tuple(steps.ColumnName(*each) for each in columns)))
+    assert [each["name"] for each in after["fields"]] == ["day", "Id", "items", "scores"]
+    assert after["fields"][0]["metadata"] == {"comment": "old"}
+    assert [each["name"] for each in after["fields"][2]["type"]["elementType"]["fields"]] == ["n", "price"]
+
+
+def test_several_columns_are_dropped_at_once() -> None:
+    after = schema_after(steps.DropColumns((("lines", "element", "qty"), ("id",), ("scores",))))
+    assert [each["name"] for each in after["fields"]] == ["day", "lines"]
+    assert [each["name"] for each in after["fields"][1]["type"]["elementType"]["fields"]] == ["price"]
+    with pytest.raises(LookupError, match=r"^there is no field 'gone'$"):
+        steps.DropColumns((("id",), ("gone",))).edited(metadata())
+
+
 def test_columns_are_ordered_in_any_struct() -> None:
     after = schema_after(
         steps.InOneCommit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,25 @@ def by_name(**configuration: str) -> TableState:
 
 def told(state: TableState, *columns: Any, **known: Any) -> list[str]:
     return [step.explanation.rpartition(" (")[0] for step in flat(steps(state, *columns, **known))]
+
+
+@pytest.mark.parametrize("change", ["rename", "drop", "comment", "widen"])
+def test_the_work_grows_with_the_columns_and_not_with_their_square(change: str) -> None:
+    def calls(columns: int) -> int:
+        schema = mapped(struct(*(field(f"c{n}", "integer", comment="c") for n in range(columns))))
+        state = mapped_table(schema, configured(schema), protocol=MAPPING.supporting(["typeWidening"]))
+        changed: dict[str, Any] = {"rename": {}, "drop": {}, "comment": {"comment": "new"}, "widen": {"sql": "bigint"}}
+        specs = [
+            col(f"r{n}", renamed_from=f"c{n}") if change == "rename" else col(f"c{n}", **changed[change])
+            for n in range(columns)
+            if n % 2
+        ]
+        kept = [] if change == "drop" else [col(f"c{n}") for n in range(0, columns, 2)]
+        profile = cProfile.Profile()
+        assert profile.runcall(lambda: steps(state, *specs, *kept, exact=True))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(400) < 3 * calls(200)
 
 
 def test_nothing_to_do() -> None:

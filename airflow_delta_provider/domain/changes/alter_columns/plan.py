@@ -27,7 +27,6 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructField,
     StructType,
     all_columns,
-    column_texts,
     lowered,
     path_text,
 )
@@ -62,8 +61,9 @@ def check_alteration(alteration: Alteration, state: TableState) -> tuple[Finding
 
 def _needed_columns(changed: Collection[Parts], state: TableState, *, is_renamed: bool) -> Iterator[Finding]:
     """Yield reasons why columns cannot be dropped or renamed."""
-    for column in all_columns(state.metadata.schema):
-        if column.kinds[-1] == "field" and column.parts in changed:
+    paths = frozenset(changed)
+    for column in all_columns(state.metadata.schema) if paths else ():
+        if column.kinds[-1] == "field" and column.parts in paths:
             for rule in _COLUMN_RULES:
                 yield from rule(column, state, is_renamed)
 
@@ -145,7 +145,7 @@ def _invariants(column: Column, state: TableState, is_renamed: bool) -> Iterator
 
     A dropped column takes its own invariant with it.
     """
-    for other, text in column_texts(state.metadata.schema, INVARIANTS.field_key):
+    for other, text in state.metadata.column_texts(INVARIANTS.field_key):
         expression = str(expression_of_invariant(text) or text)
         is_within = lowered(other.parts[: len(column.parts)]) == lowered(column.parts)
         if refers_to(expression, column.parts) and (is_renamed or not is_within):
@@ -160,7 +160,7 @@ def _invariants(column: Column, state: TableState, is_renamed: bool) -> Iterator
 
 
 def _generated(column: Column, state: TableState, is_renamed: bool) -> Iterator[Finding]:
-    for other, expression in column_texts(state.metadata.schema, GENERATED_COLUMNS.field_key):
+    for other, expression in state.metadata.column_texts(GENERATED_COLUMNS.field_key):
         if refers_to(expression, column.parts) and other.parts != column.parts:
             yield _needed(
                 column,

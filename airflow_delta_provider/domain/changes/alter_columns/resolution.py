@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from airflow_delta_provider.domain.changes.schema import PastColumns, drop_column, rename_column
+from airflow_delta_provider.domain.changes.schema import PastColumns, drop_columns, rename_columns
 from airflow_delta_provider.domain.changes.steps import Alteration, ColumnName, NewColumn, Parts
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose, Rule
@@ -82,8 +82,7 @@ class _Resolution:
         self._check_once(drops, [column for column, _ in to_rename])
         if self.refusals:
             return Alteration()
-        for column in drops:
-            self._now = drop_column(self._now, column.parts)
+        self._now = drop_columns(self._now, [column.parts for column in drops])
         renames = tuple(self._rename(to_rename))
         targets = {rename.renamed for rename in renames} | {field.column.parts for field in done.values()}
         adds = tuple(self._adds({lowered(parts) for parts in targets}))
@@ -197,7 +196,7 @@ class _Resolution:
                 self._exists("{asked} cannot be renamed to {name!r}", present, asked=column, name=new)
                 continue
             rename = ColumnName(column.parts, new)
-            self._now = rename_column(self._now, rename)
+            self._now = rename_columns(self._now, [rename])
             yield rename
 
     def _adds(self, targets: set[Parts]) -> Iterator[NewColumn]:

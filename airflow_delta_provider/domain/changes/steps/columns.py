@@ -10,10 +10,11 @@ from typing import ClassVar
 from airflow_delta_provider.domain.changes.schema import (
     add_column,
     cast_field,
-    drop_column,
+    drop_columns,
     edit_columns,
     edit_schema,
     edit_struct,
+    rename_columns,
     update_statistics_columns,
 )
 from airflow_delta_provider.domain.changes.step import (
@@ -40,7 +41,7 @@ from airflow_delta_provider.domain.checks.migrations.planned import (
     RenamedColumn,
     RetypedColumn,
 )
-from airflow_delta_provider.domain.delta.data_type import column_texts, lowered, path_text
+from airflow_delta_provider.domain.delta.data_type import lowered, path_text
 from airflow_delta_provider.domain.delta.expression import refers_to
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, TYPE_CHANGES_KEY
 from airflow_delta_provider.domain.delta.metadata import COMMENT, CURRENT_DEFAULT, PhysicalPath
@@ -112,7 +113,7 @@ class DropColumns(Step):
         return dict.fromkeys(self.columns, "is dropped: it fails")
 
     def effects(self, before: TableState) -> Effects:
-        generated = column_texts(before.metadata.schema, GENERATED_COLUMNS.field_key)
+        generated = before.metadata.column_texts(GENERATED_COLUMNS.field_key)
         return Effects(
             undo=f"{RESTORE}. Files keep the values until they are rewritten.",
             breaks=(
@@ -128,7 +129,7 @@ class DropColumns(Step):
         )
 
     def edited(self, metadata: Json) -> Json:
-        return update_statistics_columns(edit_schema(metadata, drop_column, self.columns), drops=self.columns)
+        return update_statistics_columns(edit_schema(metadata, drop_columns, [self.columns]), drops=self.columns)
 
     def planned(self, origin: Callable[[Parts], Parts]) -> Json:
         return {"dropped": tuple(map(origin, self.columns))}
@@ -425,20 +426,10 @@ def _change_data(before: TableState) -> Iterator[str]:
 
 
 def _with_names(metadata: Json, columns: Sequence[ColumnName]) -> Json:
-    """Rename the deepest columns first, and the columns of one struct all at once.
-
-    The paths are those before any rename.
-    """
-    by_struct: dict[Parts, dict[str, str]] = {}
-    for column in columns:
-        by_struct.setdefault(column.parts[:-1], {})[column.parts[-1].lower()] = column.new
-    top = by_struct.get((), {})
-
-    def rename(schema: Json, parent: Parts) -> Json:
-        return edit_struct(schema, parent, partial(_renamed, by_struct[parent]))
-
+    """Rename columns, with paths before any rename."""
+    top = {column.parts[0].lower(): column.new for column in columns if len(column.parts) == 1}
     partitions = [top.get(name.lower(), name) for name in metadata.get("partitionColumns", ())]
-    renamed = edit_schema(metadata, rename, sorted(by_struct, key=len, reverse=True))
+    renamed = edit_schema(metadata, rename_columns, [columns])
     return update_statistics_columns({**renamed, "partitionColumns": partitions}, renames=columns)
 
 
@@ -453,11 +444,6 @@ def _nullable(nullable: bool, field: Json, _: Parts) -> Json:
 
 def _ordered(place: Mapping[str, int], struct: Json, _: PhysicalPath) -> Json:
     return {**struct, "fields": sorted(struct["fields"], key=lambda field: place[field["name"].lower()])}
-
-
-def _renamed(names: Mapping[str, str], struct: Json, _: PhysicalPath) -> Json:
-    fields = [{**field, "name": names.get(field["name"].lower(), field["name"])} for field in struct["fields"]]
-    return {**struct, "fields": fields}
 
 
 def _widened(column: ColumnType, field: Json, below: Parts) -> Json:

@@ -8,10 +8,10 @@ from typing import ClassVar
 from airflow_delta_provider.domain.changes.schema import (
     Mapper,
     add_column,
-    drop_column,
+    drop_columns,
     map_by_name,
     remove_mapping,
-    rename_column,
+    rename_columns,
 )
 from airflow_delta_provider.domain.changes.step import (
     ColumnName,
@@ -149,10 +149,7 @@ class Alteration(_ProviderStep):
         :param mapper: mapper for a table with column mapping; None without column mapping
         :raises LookupError: if a path does not exist
         """
-        for parts in self.drops:
-            schema = drop_column(schema, parts)
-        for rename in self.renames:
-            schema = rename_column(schema, rename)
+        schema = rename_columns(drop_columns(schema, self.drops), self.renames)
         for add in self.adds:
             schema = add_column(schema, add, mapper)
         return schema
