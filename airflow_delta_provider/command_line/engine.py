@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.invocation import Invocation, pairs
@@ -41,8 +41,7 @@ class EngineUnavailableError(Exception):
         self.lines = lines
 
 
-@dataclass(frozen=True)
-class EngineChoice:
+class EngineChoice(NamedTuple):
     name: str
     why: str
 

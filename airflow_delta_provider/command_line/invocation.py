@@ -6,9 +6,8 @@ import argparse
 import os
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from airflow_delta_provider.command_line.arguments import GivenFile, content_of, flags_of, read_document, read_options
 from airflow_delta_provider.command_line.exit_code import UsageError
@@ -83,8 +82,7 @@ def _text(path: Path) -> str:
 _REPOSITORY = ".git"
 
 
-@dataclass(frozen=True)
-class ProjectFolder:
+class ProjectFolder(NamedTuple):
     """The folder of the configuration file, or the working directory if there is none.
 
     :param path: absolute path
@@ -216,8 +214,7 @@ def pairs(settings: Iterable[str]) -> dict[str, str]:
 _KEYS = {"level": "level", "state_path": "state_path", "waivers": "waivers", "ownership": "tables"}
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(NamedTuple):
     """A command for tables, with its arguments and configuration.
 
     :param tables: names and patterns, from arguments or else from the configuration

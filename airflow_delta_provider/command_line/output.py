@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +38,13 @@ from airflow_delta_provider.jobs.tables.session import TableSession
 _JSON, _TEXT = "json", "text"
 _WIDTH = 100
 _NARROWEST, _WIDEST = 60, 160
+
+
+def _columns() -> int:
+    """Return the width of the terminal."""
+    import shutil  # late: it loads libraries of compression
+
+    return shutil.get_terminal_size((_WIDTH, 1)).columns
 
 
 class Output:
@@ -130,7 +136,7 @@ class Output:
     def _presentation(self) -> Presentation:
         to_terminal = self._file is None and is_terminal(sys.stdout)
         coloured = self._file is None and wants_colour(sys.stdout)
-        columns = shutil.get_terminal_size((_WIDTH, 1)).columns if to_terminal else _WIDTH
+        columns = _columns() if to_terminal else _WIDTH
         parsed = self._invocation.parsed
         return Presentation(
             style=ANSI if coloured else PLAIN,
@@ -225,7 +231,7 @@ def run_show(words: Sequence[str], terminal: Terminal) -> int:
     project = ProjectFolder(os.getcwd() if config is None else folder_of(config).as_posix())
     presentation = Presentation(
         style=ANSI if parsed.output is None and wants_colour(sys.stdout) else PLAIN,
-        width=shutil.get_terminal_size((_WIDTH, 1)).columns if is_terminal(sys.stdout) else _WIDTH,
+        width=_columns() if is_terminal(sys.stdout) else _WIDTH,
         rules=rules,
         new_only=any(finding.status is not None for table in report.tables for finding in table.findings),
         sources=project.sources(),

@@ -5,12 +5,10 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Shortage:
+class Shortage(NamedTuple):
     """A resource that the machine ran out of.
 
     :param what: name of the resource

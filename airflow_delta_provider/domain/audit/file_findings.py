@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.audit.past import Addition, FirstAdd, PastLog
 from airflow_delta_provider.domain.audit.row_tracking import RowTrackingAudit
@@ -267,8 +267,7 @@ class LivePartitions:
         self._read = version
 
 
-@dataclass(frozen=True)
-class ConditionOrigins:
+class ConditionOrigins(NamedTuple):
     """The versions that added conditions and files, as far as the log is kept.
 
     :param conditions: versions by holder of the condition

@@ -9,7 +9,6 @@ from base64 import b64decode, b64encode
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from itertools import accumulate, chain
 from operator import sub
 from typing import Any
@@ -140,6 +139,8 @@ def _record(file: LiveFile) -> bytes:
 
     :raises OverflowError: if its number of rows is impossible
     """
+    from hashlib import blake2b  # late: it loads OpenSSL, and few audits keep records
+
     path, size, base, version, rows, vector, _ = file
     values = f"{size} {base} {version} {'' if vector is None else tuple(vector)!a} {path}"
     digest = blake2b(values.encode(errors="surrogatepass"), digest_size=_DIGEST).digest()

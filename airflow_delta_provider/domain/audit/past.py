@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -226,8 +225,7 @@ def _without_mark(level: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in level.items() if key != HIGH_WATER_MARK}
 
 
-@dataclass(frozen=True)
-class Addition:
+class Addition(NamedTuple):
     """An ``add`` action as in the log, with its commit."""
 
     commit: Commit
@@ -263,8 +261,7 @@ def _aspect_of(file: LiveFile, aspect: FileAspect) -> object:
     return file.key if aspect is FileAspect.DELETION_VECTOR else file.path
 
 
-@dataclass(frozen=True)
-class FirstAdd:
+class FirstAdd(NamedTuple):
     """The first time that the log adds a file.
 
     :param metadata: metadata of that version
@@ -435,8 +432,7 @@ def undecidable_rules(state: TableState) -> list[str]:
 _MOST_GAPS = 20
 
 
-@dataclass(frozen=True)
-class VersionRange:
+class VersionRange(NamedTuple):
     """The versions that an audit checks.
 
     :param base: version whose state it starts from; None for the whole history

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.audit.fast_path.routine_commits import Change
 from airflow_delta_provider.domain.audit.past import EarlierStates, PastLog, identity_of, leads_back
@@ -14,8 +15,7 @@ from airflow_delta_provider.domain.delta.table_state import TableState, Transiti
 Matters = Callable[[Transition], bool]
 
 
-@dataclass(frozen=True)
-class RestoreResult:
+class RestoreResult(NamedTuple):
     """The result of a commit that may return to an earlier version.
 
     :param version: newest earlier version whose metadata and files it leads to; None if there is none

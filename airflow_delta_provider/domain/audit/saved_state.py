@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.audit.file_records import FileRecords, LiveCounts
 from airflow_delta_provider.domain.checks.column_mapping.names import REUSED_PATH
@@ -42,8 +42,7 @@ _MOST_STATES = 50
 _OTHERS = ""
 
 
-@dataclass(frozen=True)
-class OpenViolation:
+class OpenViolation(NamedTuple):
     """A violation that is open.
 
     :param finding: the finding of the commit that broke the rule, with its fingerprint

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.audit.violation import worded
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -22,8 +22,7 @@ class WaiverError(ValueError):
     """An invalid entry; the message names it and gives the reason."""
 
 
-@dataclass(frozen=True)
-class _Entry:
+class _Entry(NamedTuple):
     code: str
     waiver: Waiver
     expires: date
@@ -108,8 +107,7 @@ class OwnershipError(ValueError):
     """An invalid entry; the message names it and gives the reason."""
 
 
-@dataclass(frozen=True)
-class Ownership:
+class Ownership(NamedTuple):
     """Settings for the tables whose names match a pattern.
 
     :param severities: severity by code of the rule; None leaves its findings out

@@ -6,11 +6,10 @@ Causes are codes here, so that no family imports another one for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Causes:
+class Causes(NamedTuple):
     """The rules that may have caused a violation.
 
     :param codes: codes of the rules, the likeliest first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Union
+from typing import Any, NamedTuple, Union
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.rule import Prose, Rule, RuleFamily, Scope
@@ -158,8 +158,7 @@ EXPECTATION_UNDECIDED = _expectation.undecided(
 Said = Union[str, tuple[str, ...], None]
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """One difference between a table and its spec.
 
     :param wanted: declared value; None if nothing is declared

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding, Severity
@@ -77,8 +77,7 @@ def _json(value: Fact) -> Fact:
 Details = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class StillOpen:
+class StillOpen(NamedTuple):
     """A check of later commits, applied in order, whether a violation is still open.
 
     :param holds: returns True if the violation is still open after a commit
@@ -93,8 +92,7 @@ class StillOpen:
         return self.holds(later)
 
 
-@dataclass(frozen=True)
-class Healing:
+class Healing(NamedTuple):
     """The fix of a violation by later commits.
 
     :param still_open: returns True if the violation is still open after a later commit, given the finding and its
@@ -140,8 +138,7 @@ _MAKE_AGAIN = (
 )
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A finding's place in the history of its table.
 
     :param version: version of the finding
@@ -513,8 +510,7 @@ class RuleFamily:
         return rule
 
 
-@dataclass(frozen=True)
-class RuleGroup:
+class RuleGroup(NamedTuple):
     """A factory of rules of a family that check one scope: ``group.error(1, "title", name="…", effect="…")``.
 
     Other fields of a rule, such as ``healing`` or ``shows``, are passed by name as in :class:`Rule`.

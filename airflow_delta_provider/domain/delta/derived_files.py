@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from airflow_delta_provider.domain.delta.checkpoint_comparison import metadata_differences
@@ -23,8 +22,7 @@ class BrokenChecksumError(Exception):
 _SIZES = re.compile(rb'"(?:fileSizeHistogram|histogramOpt)"\s*:\s*\{')
 
 
-@dataclass(frozen=True)
-class Checksum:
+class Checksum(NamedTuple):
     """The used part of a ``.crc`` file.
 
     :param transaction_id: ``txnId`` of the commit it was made for, or None
@@ -98,8 +96,7 @@ class _Number(str):
 _AS_WRITTEN = json.JSONDecoder(parse_int=_Number, parse_float=_Number)
 
 
-@dataclass(frozen=True)
-class LastCheckpoint:
+class LastCheckpoint(NamedTuple):
     """The content of the file; missing values are None.
 
     :param v2: part of a V2 checkpoint that the file repeats
@@ -135,8 +132,7 @@ class LastCheckpoint:
         )
 
 
-@dataclass(frozen=True)
-class V2Pointer:
+class V2Pointer(NamedTuple):
     """The part of a V2 checkpoint that the pointer repeats, so that readers need not open it.
 
     :param sidecars: names of its sidecar files; None if they are not repeated

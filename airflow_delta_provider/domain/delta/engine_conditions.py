@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import pairwise
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.delta.data_type import DataType, StructField, lowered, path_text
 from airflow_delta_provider.domain.delta.features.columns import TypeChange, recorded_changes
@@ -111,8 +112,7 @@ class TableTraits:
         return replace(self, earlier=earlier)
 
 
-@dataclass(frozen=True)
-class FutureVectors:
+class FutureVectors(NamedTuple):
     """The traits of any table whose protocol has these features, once it has deletion vectors if it may."""
 
     features: frozenset[str]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.data_type import Column, folded, lowered
 from airflow_delta_provider.domain.formats.json_values import parse_json
@@ -58,8 +57,7 @@ _QUANTIFIERS = frozenset({"all", "any", "some"})
 _ARITHMETIC = frozenset("+-*/%()")
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """A dotted name in an expression that is not called as a function.
 
     :param parts: parts as written, without quotes
@@ -153,8 +151,7 @@ def refers_to(expression: str, parts: tuple[str, ...]) -> bool:
     return any(path[: len(wanted)] == wanted[: len(path)] for path in referenced_paths(expression))
 
 
-@dataclass(frozen=True)
-class UnknownNames:
+class UnknownNames(NamedTuple):
     """Names in an expression that match no column.
 
     :param names: names in order, each once

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from airflow_delta_provider.domain.errors import BrokenMetadataError, UnreadMetadataError
@@ -155,8 +155,7 @@ class BrokenCommitError(BrokenLogError):
         self.version = version
 
 
-@dataclass(frozen=True)
-class LogSegment:
+class LogSegment(NamedTuple):
     """The files that make up one version.
 
     :param version: the version
@@ -173,8 +172,7 @@ class LogSegment:
     checksum: str | None
 
 
-@dataclass(frozen=True)
-class CompactionFile:
+class CompactionFile(NamedTuple):
     """A log compaction file, which replaces the commits from ``first`` to ``last``."""
 
     first: int

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.data_type import (
     VOID,
@@ -308,8 +308,7 @@ NESTED_IDS = "delta.columnMapping.nested.ids"
 PhysicalPath = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class MappedField:
+class MappedField(NamedTuple):
     """A struct field.
 
     :param id: column mapping id; None if it is missing or not a 32-bit integer
@@ -423,8 +422,7 @@ class ChangeKind(str, Enum):
     RENAMED = "renamed"
 
 
-@dataclass(frozen=True)
-class ColumnChange:
+class ColumnChange(NamedTuple):
     """One column before and after a commit.
 
     :param now: column after the commit; None if it was dropped

@@ -9,8 +9,7 @@ reads the whole checkpoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from airflow_delta_provider.domain.delta.live_file import FileKey
 
@@ -21,8 +20,7 @@ class AllFilesNeededError(Exception):
     """A question that only the whole set of files answers."""
 
 
-@dataclass(frozen=True)
-class UnlistedFiles:
+class UnlistedFiles(NamedTuple):
     """The files that are not known one by one.
 
     :param number: number of files

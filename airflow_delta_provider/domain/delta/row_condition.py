@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -44,8 +43,7 @@ _PLAIN_PARTS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class ParsedExpression:
+class ParsedExpression(NamedTuple):
     """The parts of an expression, as a parser found them.
 
     :param calls: functions by name, each with its qualifiers
@@ -120,8 +118,7 @@ class ConditionKind(Enum):
     NOT_NULL = "not null"
 
 
-@dataclass(frozen=True)
-class RowCondition:
+class RowCondition(NamedTuple):
     """A condition on each row.
 
     :param holder: constraint or column that has the condition, as the subject of a sentence

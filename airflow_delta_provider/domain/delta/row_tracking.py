@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.delta.features.log import DOMAIN, ROW_TRACKING
 from airflow_delta_provider.domain.delta.metadata import Metadata
@@ -20,8 +20,7 @@ _USUAL_MARK = re.compile(
 PRESERVED_TAG = "delta.rowTracking.preserved"
 
 
-@dataclass(frozen=True)
-class RowTracking:
+class RowTracking(NamedTuple):
     """Row tracking of one state.
 
     :param supported: True if the protocol lists it

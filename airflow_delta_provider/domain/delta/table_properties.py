@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 APPEND_ONLY = "delta.appendOnly"
 ENABLE_CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
@@ -201,8 +201,7 @@ class TableProperties:
         return tuple(filter(None, (self.row_id_column, self.row_commit_version_column)))
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """A form of values.
 
     :param name: name of the form, for people

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta.checkpoint_comparison import metadata_differences
 from airflow_delta_provider.domain.delta.commit import (
@@ -508,8 +508,7 @@ def _otherwise_live(paths: set[str], live: Mapping[FileKey, LiveFile]) -> frozen
     return frozenset(path for path, _ in keys if path in paths)
 
 
-@dataclass(frozen=True)
-class CommitBase:
+class CommitBase(NamedTuple):
     """A table at its newest version.
 
     :param state: state of the table, with its files

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Maximum number of characters in a document.
 MOST_CHARACTERS = 16 * 2**20
@@ -39,8 +39,7 @@ class YamlError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """The position of a value in the source.
 
     :param line: line, from 1

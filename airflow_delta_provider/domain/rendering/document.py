@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_delta_provider.domain.rendering.presentation import Tone
 from airflow_delta_provider.domain.text import MAX_TEXT, shortened, visible, visible_lines
@@ -24,16 +23,14 @@ _MAX_LINES = 60
 Fact = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Title:
+class Title(NamedTuple):
     """The title of a document, and the line below it."""
 
     text: str
     about: str = ""
 
 
-@dataclass(frozen=True)
-class Prose:
+class Prose(NamedTuple):
     """A paragraph that keeps its line breaks.
 
     :param label: label before it
@@ -48,13 +45,11 @@ class Prose:
         return f"{self.label}: {self.text}" if self.label else self.text
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     facts: tuple[Fact, ...]
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry of a list.
 
     :param label: label before its text
@@ -70,8 +65,7 @@ class Entry:
     entries: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(NamedTuple):
     """A list.
 
     :param marked: True if entries have marks in plain text
@@ -83,8 +77,7 @@ class Listing:
     marked: bool = True
 
 
-@dataclass(frozen=True)
-class Code:
+class Code(NamedTuple):
     """Lines of a language: ``diff``, ``sql``, ``yaml``."""
 
     lines: tuple[str, ...]
@@ -92,8 +85,7 @@ class Code:
     title: str = ""
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A timeline.
 
     :param most: number of changes to describe in words, the newest
@@ -114,14 +106,12 @@ class Drawing:
         return f"… and {left:,} more" if left > 0 else ""
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     text: str
     url: str
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """Blocks with a common title.
 
     :param tone: its meaning, for a mark in colour

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from airflow_delta_provider.domain.checks.registry import RULES
@@ -63,8 +64,7 @@ class RuleRoutes(RuleLinks):
 _LOCAL = "file://"
 
 
-@dataclass(frozen=True)
-class SourceTree:
+class SourceTree(NamedTuple):
     """A repository, with the folder that relative table names start from.
 
     :param root: absolute path of the repository
@@ -96,8 +96,7 @@ _HERE = re.compile(r"^(?:\./+)+")
 _OF_PAIMON = frozenset({"check-paimon-row-tracking"})
 
 
-@dataclass(frozen=True)
-class TablePlace:
+class TablePlace(NamedTuple):
     """The directory of a table.
 
     :param uri: URI: absolute, relative to the repository, or relative to the catalog for a catalog's table

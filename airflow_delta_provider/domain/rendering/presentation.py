@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum, auto
 from importlib import import_module
-from typing import cast
+from typing import NamedTuple, cast
 
 from airflow_delta_provider.domain.rendering.links import RuleLinks, SourceTree
 from airflow_delta_provider.domain.report.report import JobReport, ReportPlace, Severity, Verdict
@@ -88,8 +88,7 @@ class Presentation:
     new_only: bool = False
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """A format of reports. Its module is imported when it is used: a text needs no HTML.
 
     :param module: name of a module in this package, which defines ``render(report, presentation)``

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.report.report import Finding, JobReport, Severity, Status, TableReport, Verdict
@@ -74,8 +75,7 @@ def by_cause(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, 
     return [(root, tuple(follows[root.fingerprint])) for root in roots]
 
 
-@dataclass(frozen=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """A finding at its table.
 
     :param follows: findings that it caused

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.report.confirmation import identity
 from airflow_delta_provider.domain.report.report import Finding, Severity, TableReport
@@ -92,8 +92,7 @@ COLUMNS: tuple[Column, ...] = (
 _FIRST = ("record", "run", "checked_at", "table_name")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """The run that the rows belong to.
 
     :param id: id that no other run, and no other try of a task, has
@@ -116,8 +115,7 @@ class Run:
         return {"run": self.id, "try_number": self.try_number, **known}
 
 
-@dataclass(frozen=True)
-class OpenFinding:
+class OpenFinding(NamedTuple):
     """A finding that is open in the last run that could check its table, with its task if there was one."""
 
     table_name: str

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.table_name import is_relative
 from airflow_delta_provider.domain.text import did_you_mean
@@ -178,8 +178,7 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise ConfigError(f"{name}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Reader:
+class _Reader(NamedTuple):
     text: str
     name: str
     folder: str

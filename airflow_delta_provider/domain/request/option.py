@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from airflow_delta_provider.domain.delta.table_properties import duration_text, parse_duration
 from airflow_delta_provider.domain.errors import RequestError
@@ -371,8 +371,7 @@ def as_json(value: Any, mark: Mark | None = None, *, is_version: bool = False) -
 _KEY = "option"
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """The declaration of an option for the command line, the operators and the documentation.
 
     :param value: type of its values

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from airflow_delta_provider.domain.delta.commit import Action
 from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
@@ -48,8 +47,7 @@ class _NotForArrowError(Exception):
     """A file whose values PyArrow must not read."""
 
 
-@dataclass(frozen=True)
-class CheckpointColumns:
+class CheckpointColumns(NamedTuple):
     """The actions and fields to read from a checkpoint file.
 
     :param fields: fields to read, by kind of action, for kinds that are not read completely; an empty entry skips the
@@ -72,8 +70,7 @@ def compared_fields(*, parsed: bool) -> Mapping[str, Sequence[str]]:
     return {**_COMPARED_FIELDS, "add": add}
 
 
-@dataclass(frozen=True)
-class Needs:
+class Needs(NamedTuple):
     """The files of a checkpoint that an audit needs one by one.
 
     :param paths: paths that later commits name
@@ -92,8 +89,7 @@ class Needs:
     ranges: Sequence[tuple[int, int]] = ()
 
 
-@dataclass(frozen=True)
-class ReducedCheckpoint:
+class ReducedCheckpoint(NamedTuple):
     """A checkpoint without the files that an audit does not need one by one.
 
     :param parts: files of the checkpoint, as :meth:`TableLog.checkpoint_parts` yields them

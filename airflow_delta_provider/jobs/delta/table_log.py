@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from airflow_delta_provider.domain.delta.commit import (
@@ -49,8 +48,7 @@ _SIDECARS = "_sidecars"
 _MOST_KEPT = 1 << 25
 
 
-@dataclass(frozen=True)
-class History:
+class History(NamedTuple):
     """The newest state of a table, and the commits that led to it.
 
     :param state: newest state with its files, read from the newest checkpoint on, as readers see it

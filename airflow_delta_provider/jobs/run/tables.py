@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.rule import Prose
@@ -34,8 +35,7 @@ class FolderNotListedError(Exception):
     """A folder could not be listed, so the tables below it are unknown. The cause has the reason."""
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(NamedTuple):
     """The listing of a directory: its tables and the folders to search next, or an error."""
 
     tables: tuple[str, ...] = ()

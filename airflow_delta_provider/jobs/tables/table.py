@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.text import counted, did_you_mean
 from airflow_delta_provider.jobs.storage.errors import MissingFileError
@@ -82,8 +83,7 @@ def _names_in(storage: Storage, directory: str) -> list[str]:
         return []
 
 
-@dataclass(frozen=True)
-class CatalogEntry:
+class CatalogEntry(NamedTuple):
     """A catalog's entry for a name.
 
     :param provider: format of the table, in lower case; empty for a view

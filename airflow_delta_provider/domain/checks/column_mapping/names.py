@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_file
 from airflow_delta_provider.domain.checks.column_mapping import FAMILY, PATH, READERS, WRITE_AGAIN
@@ -197,8 +197,7 @@ class _Level:
         return frozenset(name for name, below in self.below.items() if below is None)
 
 
-@dataclass(frozen=True)
-class _FileNames:
+class _FileNames(NamedTuple):
     """The names that can describe a mapped table's files.
 
     :param partitions: logical names of the partition columns by physical name; None if unknown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.data_files import FAMILY
@@ -193,8 +193,7 @@ _MOST_TEXT = 300
 _of_rows = FAMILY.of(Scope.DATA, remedy="Correct or delete the rows, and update the engine that wrote them.")
 
 
-@dataclass(frozen=True)
-class BrokenCondition:
+class BrokenCondition(NamedTuple):
     """A condition that rows of a file do not satisfy.
 
     :param path: path of the file, as in the log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
@@ -63,8 +63,7 @@ _MADE_UP = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNOR
 _TYPED_VALUE = "typed_value"
 
 
-@dataclass(frozen=True)
-class SchemaProblem:
+class SchemaProblem(NamedTuple):
     """A problem of all files with one schema: a finding without the path of the file.
 
     :param evidence: sentence with ``{path}`` as the placeholder of the file

@@ -170,8 +170,7 @@ class Repairs:
         )
 
 
-@dataclass(frozen=True)
-class StatisticsComparison:
+class StatisticsComparison(NamedTuple):
     """The result for one file.
 
     :param compared: number of columns that were compared

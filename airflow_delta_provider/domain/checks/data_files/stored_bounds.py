@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -40,8 +39,7 @@ class UndecidableBoundError(ValueError):
     """A bound that engines read differently, or that is no value of the column's type."""
 
 
-@dataclass(frozen=True)
-class BoundKind:
+class BoundKind(NamedTuple):
     """The form of a column's bounds in a file and in the log.
 
     :param decode_footer: returns the value of a bound in the footer

@@ -7,8 +7,7 @@ known to write, even if the protocol does not name them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.data_files import FAMILY
 from airflow_delta_provider.domain.checks.rule import Scope
@@ -24,8 +23,7 @@ from airflow_delta_provider.domain.formats.parquet.schema import (
 from airflow_delta_provider.domain.report.report import Severity
 
 
-@dataclass(frozen=True)
-class FileNode:
+class FileNode(NamedTuple):
     element: SchemaElement
     children: tuple[FileNode, ...]
 

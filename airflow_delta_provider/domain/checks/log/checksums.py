@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import lt
-from typing import Any
+from typing import Any, NamedTuple
 from typing import Protocol as Shape
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -55,8 +54,7 @@ class Counts(Shape):
     deleted: int
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """The facts about a version, as far as they are known.
 
     :param files: number of live files; None if unknown

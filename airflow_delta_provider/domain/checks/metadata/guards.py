@@ -7,8 +7,7 @@ statements that change a table's definition may remove one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_transition
 from airflow_delta_provider.domain.checks.metadata import FAMILY
@@ -45,8 +44,7 @@ _FOR_GOOD = (GENERATED_COLUMNS.field_key, INVARIANTS.field_key, IDENTITY_COLUMNS
 _MOST_TEXT = 100
 
 
-@dataclass(frozen=True)
-class _Guard:
+class _Guard(NamedTuple):
     """A guard of rows.
 
     :param kind: key of the field's metadata, or one of the two names above

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand, on_state
 from airflow_delta_provider.domain.checks.metadata import FAMILY, MOST_TEXT, RESTORE
@@ -154,8 +153,7 @@ def _values(state: TableState) -> Iterator[Finding]:
         )
 
 
-@dataclass(frozen=True)
-class _Expression:
+class _Expression(NamedTuple):
     """An expression in the metadata.
 
     :param holder: description of the object with the expression, as the subject of a sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks.check import Checks
 from airflow_delta_provider.domain.checks.migrations import FAMILY
@@ -25,8 +26,7 @@ from airflow_delta_provider.domain.report.report import Finding
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class RenamedColumn:
+class RenamedColumn(NamedTuple):
     """A column that gets another name.
 
     :param old: path before the migration
@@ -37,14 +37,12 @@ class RenamedColumn:
     new: Path
 
 
-@dataclass(frozen=True)
-class AddedColumn:
+class AddedColumn(NamedTuple):
     path: Path
     data_type: DataType
 
 
-@dataclass(frozen=True)
-class RetypedColumn:
+class RetypedColumn(NamedTuple):
     """A column whose type changes.
 
     :param path: path before the migration
@@ -57,8 +55,7 @@ class RetypedColumn:
     null_on_loss: bool = False
 
 
-@dataclass(frozen=True)
-class DroppedFeature:
+class DroppedFeature(NamedTuple):
     """A table feature that is dropped.
 
     :param truncate_history: whether the history with traces of it is deleted

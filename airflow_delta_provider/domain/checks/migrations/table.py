@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -257,6 +256,8 @@ def is_known(name: str) -> bool:
 
 def nearest(name: str) -> str | None:
     """Return the known name that a mistyped name most likely means; None if there is none."""
+    import difflib  # late: few names are mistyped
+
     near = difflib.get_close_matches(name.lower(), _KNOWN, n=1, cutoff=0.75)
     return _KNOWN[near[0]] if near else None
 

@@ -70,8 +70,7 @@ class MaterializedTypeError(Exception):
     """The column does not contain 64-bit integers; the message gives its type."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileIds:
+class FileIds(NamedTuple):
     """The row ids of one data file, as far as its footer shows; rows under deletion vectors are included.
 
     :param rows: number of rows

@@ -6,7 +6,7 @@ They check only files that a commit adds or removes: older files were checked be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand, on_tracked
@@ -31,8 +31,7 @@ from airflow_delta_provider.domain.report.report import Finding
 _pair = FAMILY.of(Scope.PAIR)
 
 
-@dataclass(frozen=True)
-class _Step:
+class _Step(NamedTuple):
     """A commit, with row tracking before and after it."""
 
     transition: Transition

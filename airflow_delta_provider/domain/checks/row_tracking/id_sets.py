@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds, RowCount, RowFile, base_of
 
@@ -16,8 +17,7 @@ from airflow_delta_provider.domain.checks.row_tracking.fresh_ids import FileIds,
 IDS = 32768
 
 
-@dataclass(frozen=True, slots=True)
-class IdBucket:
+class IdBucket(NamedTuple):
     """The ids of some rows that fall into one bucket.
 
     :param number: number of the bucket; negative for negative ids
@@ -68,8 +68,7 @@ class SharedIds:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class SharedIdFiles:
+class SharedIdFiles(NamedTuple):
     """Files with landings.
 
     :param first: landings of the first files
@@ -159,8 +158,7 @@ def _live(bucket: IdBucket, file: RowFile, rows_of: RowCount, without: Callable[
     return landed, first
 
 
-@dataclass(frozen=True)
-class DriverLimits:
+class DriverLimits(NamedTuple):
     """Limits for comparing ids in this process; beyond any of them, Spark compares.
 
     :param ids: materialized ids; Spark compares a million as fast, and ids far apart need 4 KiB per bucket

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks import requests
 from airflow_delta_provider.domain.checks.check import on_demand
@@ -37,8 +37,7 @@ _OTHER_ROW = "Consumers that follow row ids (change feeds, incremental views) se
 _data = FAMILY.of(Scope.DATA, SPEC, effect=_OTHER_ROW)
 
 
-@dataclass(frozen=True, slots=True)
-class IdRange:
+class IdRange(NamedTuple):
     """Row ids that a commit assigned: from ``first`` up to but excluding ``end``."""
 
     first: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.row_tracking import FAMILY, SPEC
@@ -15,8 +16,7 @@ from airflow_delta_provider.domain.delta.table_state import Transition
 from airflow_delta_provider.domain.report.report import Finding
 
 
-@dataclass(frozen=True)
-class RemovedRows:
+class RemovedRows(NamedTuple):
     """Rows that a commit removed from a file.
 
     :param before: the file as it was live before
@@ -38,8 +38,7 @@ class RemovedRows:
         return ((1 << rows) - 1) & ~(deleted_after & ~deleted_before)
 
 
-@dataclass(frozen=True)
-class RowMoves:
+class RowMoves(NamedTuple):
     """The effect of a commit on rows.
 
     :param new: added files that were never part of the table before
@@ -174,8 +173,7 @@ class MismatchedRows:
     first: tuple[MovedRow, ...] = ()
 
 
-@dataclass(frozen=True)
-class MovedRows:
+class MovedRows(NamedTuple):
     """The rows with materialized ids in a commit's new files, compared with the rows that it removed.
 
     :param kept: number of rows that kept the id of a removed row

@@ -6,8 +6,7 @@ Other checks of data files find TW16. Jobs that widen types find TW17 and TW18.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.checks.check import on_change
 from airflow_delta_provider.domain.checks.metadata.schema import is_known_type
@@ -49,8 +48,7 @@ _STORED_AS_INT32 = (BYTE, SHORT, INTEGER)
 VOID = (PrimitiveType("void"), PrimitiveType("null"))
 
 
-@dataclass(frozen=True)
-class TypeRecord:
+class TypeRecord(NamedTuple):
     """The recorded type changes of one struct field.
 
     :param changes: the changes; None if the record is malformed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.delta import table_properties as properties
@@ -245,8 +245,7 @@ def allowed_with_iceberg(old: DataType, new: DataType) -> bool:
     return new not in (TIMESTAMP_NTZ,) and (new != DOUBLE or old == FLOAT)
 
 
-@dataclass(frozen=True)
-class TypeChange:
+class TypeChange(NamedTuple):
     """One entry of ``delta.typeChanges``; types are named as in the schema's JSON."""
 
     from_type: str

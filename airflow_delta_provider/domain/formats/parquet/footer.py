@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from airflow_delta_provider.domain.formats.parquet.schema import (
     LogicalKind,
@@ -51,8 +51,7 @@ class EncryptedFooterError(FooterError):
     """A footer that is encrypted, or whose requested part is."""
 
 
-@dataclass(frozen=True)
-class ColumnChunk:
+class ColumnChunk(NamedTuple):
     """Metadata about a column's values in one row group.
 
     :param num_values: number of values, including nulls; for a column in a list, one or more per row
@@ -68,8 +67,7 @@ class ColumnChunk:
     maximum: int | None
 
 
-@dataclass(frozen=True)
-class StoredChunk:
+class StoredChunk(NamedTuple):
     """The location in the file of a column's values of one row group.
 
     It is recorded in the metadata, which may be wrong.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow_delta_provider.domain.formats.parquet.thrift import Cursor, ParquetError, WireType, key
 
@@ -67,8 +67,7 @@ class TimeUnit(Enum):
     NANOS = "nanos"
 
 
-@dataclass(frozen=True)
-class LogicalType:
+class LogicalType(NamedTuple):
     """The type of a column's values.
 
     :param precision: digits of a decimal
@@ -90,8 +89,7 @@ class LogicalType:
     inferred: bool = False
 
 
-@dataclass(frozen=True)
-class SchemaElement:
+class SchemaElement(NamedTuple):
     """One node of the schema.
 
     :param physical_type: storage type; None for a group
