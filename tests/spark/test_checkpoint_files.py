@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow.parquet as pq
 import pytest
 
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, select_segment
 from airflow_delta_provider.jobs.delta import arrow_checkpoint, python_checkpoint
-from airflow_delta_provider.jobs.spark.delta import _PARTITION_BYTES
+from airflow_delta_provider.jobs.spark import delta
 from tests.tables import log, row_tracking
-from tests.unit.checkpoint_builder import actions_of
+from tests.unit.audit.test_audit_log_files import AT, history
+from tests.unit.audits_in_parts import Kept
+from tests.unit.checkpoint_builder import actions_of, classic_name
 
 pytestmark = pytest.mark.nightly
 
@@ -28,13 +29,24 @@ def test_both_readers_find_the_same_table(built, session, kind, monkeypatch):
     assert by_arrow.version == log.newest(path)
 
 
-def test_threads_that_read_checkpoints_leave_the_settings_of_the_session(built, session, monkeypatch):
+def test_spark_passes_on_a_row_group_in_parts_and_in_order(session, tmp_path, monkeypatch):
+    path, table = tmp_path / "t", history()
+    files = Kept(table.commits).clean_up(table, AT).files
+    (tmp_path / "t/_delta_log").mkdir(parents=True)
+    for name, content in files.items():
+        (path / "_delta_log" / name).write_bytes(content)
+    assert pq.read_metadata(io.BytesIO(files[classic_name(AT)])).num_row_groups == 1
+    table_log = session.open_table(str(path)).log
+    segment = select_segment(table_log.list_names(), AT)
     monkeypatch.setattr(arrow_checkpoint, "is_available", lambda: False)
-    path, before = str(built(row_tracking.checkpointed, kind="struct")), session.spark.conf.get(_PARTITION_BYTES, None)
-    with ThreadPoolExecutor(4) as pool:
-        states = list(pool.map(lambda _: session.open_table(path).log.read_state(with_files=True), range(12)))
-    assert all(state == states[0] for state in states)
-    assert session.spark.conf.get(_PARTITION_BYTES, None) == before
+    found = []
+    for small, at_once in ((1 << 20, 1), (0, 1000), (0, 2)):
+        monkeypatch.setattr(delta, "_SMALL", small)
+        monkeypatch.setattr(delta, "_AT_ONCE", at_once)
+        parts = table_log.checkpoint_parts(segment)
+        found.append([action for part in parts for batch in part.batches for action in batch.actions()])
+    assert len(found[0]) > 6
+    assert found[0] == found[1] == found[2]
 
 
 def test_checkpoint_is_read_without_packages_whichever_codec_spark_compressed_it_with(spark, tmp_path):

@@ -144,9 +144,6 @@ class CheckpointFiles:
     as damaged: an error of another library may be a limit of that library.
     """
 
-    #: Maximum size in bytes of a file that PyArrow reads.
-    _most_bytes: float = float("inf")
-
     def __init__(self, storage: TableStorage) -> None:
         self._storage = storage
 
@@ -197,7 +194,7 @@ class CheckpointFiles:
         budget.add_file(size)
         before, yielded, refused = budget.left, Counter[str](), list[str]()
         try:
-            if arrow_checkpoint.is_available() and size <= self._most_bytes:
+            if arrow_checkpoint.is_available():
                 content = self._opened(path, size)
                 charges = python_checkpoint.charges(content, wanted.fields, wanted.kinds, budget)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from decimal import Decimal
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
 from pyspark.sql.types import StructType
 
 from airflow_delta_provider.domain.checks import faults, requests
@@ -45,26 +45,24 @@ from airflow_delta_provider.jobs.tables.session import TableError
 from airflow_delta_provider.jobs.tables.table import SchemaListing
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
-_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
-#: Size of the part of a checkpoint that the driver reads at once: some 80,000 files. The default is 32 times as much,
-#: and the driver's heap would hold all of its rows.
-_SMALL_PARTITION = "4m"
+#: Number of actions of a checkpoint file that the driver's heap holds at once.
+_AT_ONCE = 50_000
+#: Bytes of a checkpoint file, some 20,000 files of a table, up to which the driver's heap holds all of its actions.
+_SMALL = 512 * 1024
+#: Bytes up to which the reader of this package tries a file that Spark cannot read: it is slow.
+_MOST_OTHERWISE = 16 * 1024 * 1024
 #: Setting of the session, and its default: number of files of a table above which tasks read its checkpoints for an
 #: audit.
 FILES_ON_DRIVER, _MOST_FILES = "spark.airflow_delta_provider.filesOnDriver", 2_000_000
 #: Minimum number of bytes that a file takes in a checkpoint.
 _LEAST_BYTES = 4
-#: Several tables are read at once, and they share the session that this setting belongs to.
-_configuring = Lock()
 
 
 class SparkCheckpointFiles(CheckpointFiles):
-    """Reads small checkpoint files with PyArrow if it is installed: one Spark job takes longer than many of them.
+    """Reads checkpoint files with PyArrow if it is installed, in this process and in batches.
 
     Spark reads files that PyArrow cannot read, so the result does not depend on installed packages.
     """
-
-    _most_bytes = 16 * 1024 * 1024  # some 100,000 files of a table
 
     def __init__(self, spark: SparkSession, storage: TableStorage) -> None:
         super().__init__(storage)
@@ -98,7 +96,7 @@ class SparkCheckpointFiles(CheckpointFiles):
             size = self._storage.size(path)  # fails if the file does not exist
             meaning = understand(error)
             is_of_columns = isinstance(error, AnalysisException)
-            if yielded or meaning.rule is faults.STORAGE or (size > self._most_bytes and not is_of_columns):
+            if yielded or meaning.rule is faults.STORAGE or (size > _MOST_OTHERWISE and not is_of_columns):
                 raise
             budget.give_back_to(before)
             said = condition_of(error) if is_of_columns else None
@@ -124,11 +122,13 @@ class SparkCheckpointFiles(CheckpointFiles):
             columns[kind] = action_as_json(kind, column.dataType, names, apart=wanted.parsed)
         if not columns:
             return
-        condition = " OR ".join(f"{kind} IS NOT NULL" for kind in columns)
-        # One small partition at a time: a table may have more files than fit into memory as rows.
-        with _configuring, configured(self._spark, {_PARTITION_BYTES: _SMALL_PARTITION}):
-            found = rows.where(condition).selectExpr(*columns.values()).toLocalIterator()
-        for row in found:
+        rows = rows.where(" OR ".join(f"{kind} IS NOT NULL" for kind in columns))
+        if self._storage.size(path) > _SMALL:
+            # The iterator takes a whole partition at a time, and Spark makes one of a row group of any size.
+            parts = rows.count() // _AT_ONCE + 1
+            rows = rows.withColumn("_row", sql.col("_metadata.row_index"))
+            rows = rows.repartitionByRange(parts, "_row").sortWithinPartitions("_row")
+        for row in rows.selectExpr(*columns.values()).toLocalIterator():
             texts = {kind: text for kind, text in row.asDict().items() if text is not None}
             budget.take(sum(map(len, texts.values())))
             # Decimals keep their digits, as in the other readers.
