@@ -161,7 +161,7 @@ def test_timestamps_that_say_they_are_of_the_other_kind(declared, zone, severity
 @pytest.mark.parametrize("declared", sorted(TIMESTAMPS, key=str))
 def test_timestamps_of_which_the_file_says_nothing_itself_may_be_of_either_kind(declared):
     converted = LogicalType(LogicalKind.TIMESTAMP, unit=TimeUnit.MICROS, adjusted_to_utc=True, inferred=True)
-    element = replace(leaf("c"), logical_type=converted)
+    element = leaf("c")._replace(logical_type=converted)
     assert found(column(declared), (group("root", 1), element)) == []
 
 
@@ -351,7 +351,7 @@ STRUCTS = ArrayType(struct(field("x", "long")))
     ],
 )
 def test_legacy_forms_of_lists_and_maps_are_understood(declared, form, wrong, physical):
-    elements = [replace(e, physical_type=physical) if e.physical_type is PhysicalType.INT64 else e for e in form]
+    elements = [e._replace(physical_type=physical) if e.physical_type is PhysicalType.INT64 else e for e in form]
     expected = [("TW16", wrong)] if physical is PhysicalType.DOUBLE and wrong else []
     assert found(column(declared), (group("root", 1), *elements)) == expected
 

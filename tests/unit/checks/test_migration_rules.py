@@ -65,7 +65,7 @@ CLUSTERED = {"delta.clustering": '{"clusteringColumns":[["id"]]}'}
         (before(), {"retyped": (NARROWER,), "rewrites_all": True}, ["MG04", "MG15"]),
         (
             before(),
-            {"retyped": (replace(NARROWER, null_on_loss=True),), "rewrites_all": True},
+            {"retyped": (NARROWER._replace(null_on_loss=True),), "rewrites_all": True},
             ["MG04", "MG05", "MG15"],
         ),
         (before(), {"nulls_forbidden": (("qty",),)}, ["MG06"]),

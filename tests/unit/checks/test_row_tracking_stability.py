@@ -211,7 +211,7 @@ def test_keys_are_named_by_ids_and_places() -> None:
     assert [finding.code for finding in said] == ["RT29", "RT29", "RT31", "RT31"]
     assert [finding.version for finding in said] == [None, 7, 7, None]
     written = replace(MOVES.transition.commit, info={**INFO, "operation": "WRITE"})
-    overwritten = renumbered_keys(keys, replace(MOVES, transition=replace(MOVES.transition, commit=written)))
+    overwritten = renumbered_keys(keys, MOVES._replace(transition=replace(MOVES.transition, commit=written)))
     assert (overwritten.code, overwritten.severity) == ("RT32", Severity.WARNING)
     for finding in [*said, overwritten]:
         assert "2 keys have another row id" in finding.message
