@@ -101,9 +101,9 @@ def _vector_range(wire: Any) -> VectorRange:
     try:
         found = VectorRange(wire["f0"], wire["f1"], wire["f2"], wire.get("_CARDINALITY"))
     except (KeyError, TypeError, AttributeError):
-        raise PaimonFormatError("a deletion vector's range is not of the form that it has") from None
+        raise PaimonFormatError("a range of a deletion vector lacks fields") from None
     if not isinstance(found.data_file, str) or type(found.offset) is not int or type(found.length) is not int:
-        raise PaimonFormatError("a deletion vector's range is not of the types that it has")
+        raise PaimonFormatError("a range of a deletion vector has a field of a wrong type")
     if min(found.offset, found.length, found.cardinality or 0) < 0:
         raise PaimonFormatError(
             f"the deletion vector of {found.data_file} has a negative place, size or number of rows"

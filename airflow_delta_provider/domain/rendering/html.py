@@ -349,6 +349,13 @@ def _attribute(name: str, value: Attribute) -> str:
     return f" {name}" if value is True else f' {name}="{text(str(value))}"'
 
 
+def wide_table(label: str, caption: str, columns: Iterable[str], rows: Iterable[Markup]) -> Markup:
+    """Return a table that scrolls within the page."""
+    head = element("tr", *(element("th", column, scope="col") for column in columns))
+    table = element("table", element("caption", caption), element("thead", head), element("tbody", *rows))
+    return element("div", table, class_="wide", tabindex=0, role="region", aria_label=label)
+
+
 def breakable(path: str) -> Markup:
     """Return a path that may be broken after each slash. A copy of the text is still the same path."""
     first, *others = re.split("(?<=/)(?=[^/])", path)

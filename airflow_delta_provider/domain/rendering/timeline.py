@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from airflow_delta_provider.domain.delta.history_events import HistoryEvent, HistoryEventKind
-from airflow_delta_provider.domain.rendering.html import Markup, element
+from airflow_delta_provider.domain.rendering.html import Markup, element, wide_table
 from airflow_delta_provider.domain.rendering.report_document import Wording, by_cause
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.text import counted, visible
@@ -273,18 +273,10 @@ def event_table(table: TableReport) -> Markup | None:
     ]
     omitted = history.get("omitted", 0)
     caption = f"Changes of protocol and columns{f', without {omitted:,} older ones' if omitted else ''}"
-    head = element("thead", element("tr", *(element("th", column, scope="col") for column in columns)))
     return element(
         "details",
         element("summary", counted(len(events), "change"), " of protocol and columns"),
-        element(
-            "div",
-            element("table", element("caption", caption), head, element("tbody", *rows)),
-            class_="wide",
-            tabindex=0,
-            role="region",
-            aria_label="Changes",
-        ),
+        wide_table("Changes", caption, columns, rows),
         class_="events",
     )
 

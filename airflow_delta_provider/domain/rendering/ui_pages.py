@@ -10,7 +10,15 @@ from urllib.parse import quote, urlencode
 
 from airflow_delta_provider.domain.checks.registry import RULES
 from airflow_delta_provider.domain.rendering import page
-from airflow_delta_provider.domain.rendering.html import THEME_SCRIPT, Document, Markup, breakable, element, joined
+from airflow_delta_provider.domain.rendering.html import (
+    THEME_SCRIPT,
+    Document,
+    Markup,
+    breakable,
+    element,
+    joined,
+    wide_table,
+)
 from airflow_delta_provider.domain.rendering.links import RuleRoutes
 from airflow_delta_provider.domain.rendering.page_parts import badge
 from airflow_delta_provider.domain.rendering.presentation import Presentation
@@ -123,20 +131,8 @@ def findings_page(findings: Sequence[OpenFinding], words: str = "", number: int 
     last = max(1, -(-len(found) // PAGE_SIZE))
     search = Search(words, page=min(max(number, 1), last))
     shown = found[(search.page - 1) * PAGE_SIZE : search.page * PAGE_SIZE]
-    head = element("tr", *(element("th", column, scope="col") for column in _FINDING_COLUMNS))
-    table = element(
-        "div",
-        element(
-            "table",
-            element("caption", "Open findings, errors first, the oldest first"),
-            element("thead", head),
-            element("tbody", *map(_finding_row, shown)),
-        ),
-        class_="wide",
-        tabindex=0,
-        role="region",
-        aria_label="Open findings",
-    )
+    caption = "Open findings, errors first, the oldest first"
+    table = wide_table("Open findings", caption, _FINDING_COLUMNS, map(_finding_row, shown))
     asked = element("input", type="search", name="q", value=words)
     body = joined(
         element(
@@ -235,20 +231,7 @@ def _select(label: str, name: str, values: Sequence[str], chosen: str) -> Markup
 
 def _table(results: Sequence[LatestResult], number: int, last: int) -> Markup:
     pages = f", page {number} of {last}" if last > 1 else ""
-    head = element("tr", *(element("th", column, scope="col") for column in _COLUMNS))
-    return element(
-        "div",
-        element(
-            "table",
-            element("caption", f"Tables, the worst first{pages}"),
-            element("thead", head),
-            element("tbody", *map(_row, results)),
-        ),
-        class_="wide",
-        tabindex=0,
-        role="region",
-        aria_label="Tables",
-    )
+    return wide_table("Tables", f"Tables, the worst first{pages}", _COLUMNS, map(_row, results))
 
 
 def _row(result: LatestResult) -> Markup:
