@@ -75,7 +75,7 @@ _PLAIN: dict[str, Any] = {
     },
     "version": {"type": ["integer", "null"], "minimum": 0},
     "protocol": {
-        "description": "A protocol action, as in the log; lists sorted, absent where the action has none.",
+        "description": "A protocol action, as in the log; lists sorted, absent if the action has none.",
         "type": ["object", "null"],
         "required": ["minReaderVersion", "minWriterVersion"],
         "additionalProperties": False,
@@ -88,7 +88,7 @@ _PLAIN: dict[str, Any] = {
     },
     "history": {
         "description": "Of audits, and of jobs that changed the table: what it is at that version, and how its "
-        "protocol and columns became so; null where the table has no protocol or metadata.",
+        "protocol and columns became so; null if the table has no protocol or metadata.",
         "type": ["object", "null"],
         "required": ["protocol", "features", "events", "omitted"],
         "additionalProperties": True,

@@ -196,10 +196,10 @@ class PathPattern:
         segments = pattern.rstrip("/").split("/")
         first = next((index for index, segment in enumerate(segments) if has_wildcard(segment)), len(segments))
         self.root = "/".join(segments[:first])
-        """What is before the first wildcard."""
+        """The part before the first wildcard."""
         self._segments = segments[first:]
         self.start = self._with_none(0)
-        """Where a path has come to that is ``root``."""
+        """The positions in the pattern after ``root``."""
 
     def step(self, states: States, name: str) -> States:
         """Return the positions after one more segment."""

@@ -19,7 +19,7 @@ class DeltaPlanRepairOperator(DeltaReadOperator):
     fix, the information that they lose, and the findings that stay open, each with the reason. The task fails if there
     are errors and nothing can be repaired.
 
-    :param level: how deep the audit looks that finds the damage and proves the plan: ``"footers"`` or ``"log"``.
+    :param level: level of the audits that find the damage and prove the plan: ``"footers"`` or ``"log"``.
         (templated)
     :param permit: fingerprints of findings whose repair may lose information; a plan names them. (templated)
 

@@ -23,7 +23,7 @@ class WaitStatus(str, Enum):
     """Outcome of a wait: the ``status`` of the trigger's event."""
 
     HOLDS = "holds"
-    """What was waited for is there; the event has what the watch returns."""
+    """The wait succeeded; the event has the value that the watch returned."""
     TIMED_OUT = "timed_out"
     """The deadline passed; the event has ``said``, the state of the table as the last poll saw it."""
     FAILED = "failed"

@@ -13,10 +13,10 @@ class Causes(NamedTuple):
     """The rules that may have caused a violation.
 
     :param codes: codes of the rules, the likeliest first
-    :param later: whether it can also appear in later commits than the cause
-    :param earlier: whether files that were right before the cause can be wrong through it
-    :param same_file: whether it follows only if both are about the same file
-    :param any_commit: whether it follows from any error in a commit, as in files derived from the commits
+    :param later: True if it can also appear in later commits than the cause
+    :param earlier: True if files that were right before the cause can be wrong through it
+    :param same_file: True if it follows only if both are about the same file
+    :param any_commit: True if it follows from any error in a commit, as in files derived from the commits
     :param afterwards: codes of further rules that can cause it only in later commits
     :param once_fixed: codes of further rules that can cause it only in the commit that fixes them
     """

@@ -178,7 +178,7 @@ class Origin:
 
     :param version: version of the commit
     :param provenance: fields of a finding that describe who made the commit
-    :param at_or_before: whether the log does not go back far enough: the difference already existed at this version
+    :param at_or_before: True if the log does not go back far enough: the difference already existed at this version
     """
 
     version: int

@@ -69,7 +69,7 @@ class TableTraits:
     :param mode: mode of column mapping
     :param renamed: columns whose physical names differ from their names, with their places
     :param unrenamed: top-level columns that have names from before the column mapping in data files
-    :param has_dropped: whether columns with ids were dropped
+    :param has_dropped: True if columns with ids were dropped
     :param partitions: partition columns
     :param columns: all other columns and fields
     :param changes: type changes; the column is empty for planned ones

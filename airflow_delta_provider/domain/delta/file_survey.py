@@ -134,7 +134,7 @@ class _Reading:
 
     :param name: name for people
     :param parts: names in data files; the name in ``partitionValues`` for a partition column
-    :param has_bounds: whether the log's statistics can have bounds for it
+    :param has_bounds: True if the log's statistics can have bounds for it
     :param kind: its type, without parameters
     """
 

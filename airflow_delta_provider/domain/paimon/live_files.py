@@ -161,10 +161,10 @@ class LiveFiles:
         self._listed: dict[str, ManifestFile] = {}
         self._unread: frozenset[str] = frozenset()
         self.doubtful = False
-        """Whether a base that was not read cannot be what was before it."""
+        """True if a base that was not read differs from the files before it."""
         self._snapshot: Snapshot | None = None
         self.complete = False
-        """Whether these are all live files: False where metadata could not be read."""
+        """True if these are all live files; False if metadata could not be read."""
         self._rows = {True: 0, False: 0}
 
     @property

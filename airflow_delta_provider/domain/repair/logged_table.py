@@ -30,7 +30,7 @@ class Change:
     :param place: place of the value
     :param before: the present value, as the only item; empty if there is none
     :param after: the value to be set, as the only item; empty to remove it
-    :param is_fresh: whether the value is the next free one when the commit is written, as a row id is
+    :param is_fresh: True if the value is the next free one when the commit is written, as a row id is
     """
 
     place: Place

@@ -92,11 +92,11 @@ class PlanStep(Part):
     step: int = key("Of a migration: number of the step; changes with the same number are one commit.", minimum=1)
     done_earlier: bool = key("True if an earlier try of the run did the step; absent otherwise.")
     digest: str = key("Of a migration: SHA-256 of the step.", within="digest of the plan", **_SHA256)
-    metadata_only: bool = key("Of a migration: whether no data file is read or written.")
+    metadata_only: bool = key("Of a migration: true if no data file is read or written.")
     files: int = key("Of a migration: data files that are rewritten.", "rewritten files")
     bytes: int = key("Of a migration: their size.", "rewritten bytes")
-    undo: str = key("Of a migration: how it can be undone.")
-    breaks: tuple[str, ...] = key("Of a migration: what breaks downstream.")
+    undo: str = key("Of a migration: the way to undo it.")
+    breaks: tuple[str, ...] = key("Of a migration: effects on readers and other writers.")
     heals: tuple[str, ...] = key("Of a repair: findings that the step fixes.", "fixes")
     loses: tuple[str, ...] = key("Of a repair: information that the step loses.")
     sees: tuple[str, ...] = key("Of a repair: differences that readers see afterwards.", "readers see")
@@ -119,7 +119,7 @@ class PlanAnswer(Part):
     """A plan, as in a report and in the file of an approved plan."""
 
     about = (
-        "What would be, or was, done; null for jobs and refusals without one. May gain keys within a schema version."
+        "The plan, carried out or not; null for jobs and refusals without one. May gain keys within a schema version."
     )
     nullable = True
 
@@ -127,17 +127,17 @@ class PlanAnswer(Part):
     commits: int = needed("Commits expected.")
     steps: tuple[PlanStep, ...] = needed()
     notes: tuple[str, ...] = needed()
-    changed: bool = key("Of a migration: whether there is anything to do.", "something to do")
+    changed: bool = key("Of a migration: true if there is anything to do.", "something to do")
     table: str = key("Of a migration: the table.")
     table_id: str = key("Of a migration: id of the table.")
     version: int = key("Of a migration: version that it was planned on.", "planned on version")
     base: str = key("Of a migration: SHA-256 of the protocol and metadata of that version.", **_SHA256)
-    spec: Mapping[str, Any] = key("Of a migration: what is declared of the table.", within="diff")
+    spec: Mapping[str, Any] = key("Of a migration: the declared state of the table.", within="diff")
     permissions: tuple[str, ...] = key("Of a migration: options that have to be set to apply it.")
     diff: tuple[str, ...] = key("Of a migration: lines of a diff of what can be declared of the table.")
-    lint: tuple[Mapping[str, Any], ...] = key("Of a migration: what rules find about the plan.", **_FINDINGS)
+    lint: tuple[Mapping[str, Any], ...] = key("Of a migration: findings about the plan.", **_FINDINGS)
     approval: tuple[str, ...] = key(
-        "Of a migration: why somebody has to approve it; empty where nobody has to.", "needs approval"
+        "Of a migration: reasons why it needs approval; empty if it needs none.", "needs approval"
     )
     locked_out: tuple[Mapping[str, Any], ...] = key("Of a migration: engines that it locks out, or may.", **_FINDINGS)
     permitted: tuple[str, ...] = key("Of a repair: fingerprints of findings whose repair may lose information.")
@@ -179,8 +179,8 @@ class UsageAnswer(Part):
     """The usage of column mapping of a table."""
 
     about = (
-        "Of column-mapping-usage: whether columns were renamed or dropped; null or absent for other kinds. May gain "
-        "keys within a schema version."
+        "Of column-mapping-usage: the usage of the mapping; null or absent for other kinds. May gain keys within a "
+        "schema version."
     )
     nullable = True
 
@@ -190,7 +190,7 @@ class UsageAnswer(Part):
         "The first version whose columns are known; 0 is the whole history.", "known since version"
     )
     unknown_before: int | None = needed(
-        "The version before which it cannot be known; null where all is known.", "unknown before version", **_VERSION
+        "The version before which the history is unknown; null if all is known.", "unknown before version", **_VERSION
     )
     evidence: tuple[UsagePiece, ...] = needed()
 
@@ -207,7 +207,7 @@ class RightColumn(Part):
     min: str = key("Least value; absent if it is not known, or if there is none.", "minimum")
     max: str = key("Greatest value; absent if it is not known, or if there is none.", "maximum")
     nulls: int = key("Number of NULLs; absent if it is not known.", "NULLs")
-    missing: tuple[str, ...] = key("Why a bound or the number of NULLs is not known, in phrases.", "not known")
+    missing: tuple[str, ...] = key("Reasons why a bound or the number of NULLs is unknown, in phrases.", "not known")
 
 
 @part(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ class HiddenRows(Part):
     engine: str = key("Name and version.")
     rows: int = key("Rows without skipping; absent if the query failed.", "rows without skipping")
     found: int = key("Rows with skipping.", "rows with skipping")
-    problem: str = key("Why the engine gave no answer; absent if it did.")
+    problem: str = key("The reason why the engine gave no answer; absent if it did.")
 
 
 @part(frozen=True, kw_only=True)
@@ -256,7 +256,7 @@ class EngineOutcome(Part):
 
     engine: str = key()
     uses: str = key(enum=["read", "read and write"])
-    must_stay: bool = key("Whether it has to stay able to.", "must stay able to")
+    must_stay: bool = key("True if it must keep its access.", "must stay able to")
     commits: int = key("Its commits of these days.")
     outcome: str = key(enum=["READ_LOCKED", "SILENT_WRONG_RESULTS", "WRITE_LOCKED", "UNKNOWN", "OK"])
 
@@ -265,7 +265,7 @@ class EngineOutcome(Part):
 class LoggedWriter(Part):
     """An engine that wrote to a table lately."""
 
-    engine: str | None = key("Name and version, or how it signs; null where it does not.")
+    engine: str | None = key("Name and version, or its signature in commits; null if it has none.")
     commits: int = key(minimum=1)
     first_version: int = key()
     last_version: int = key()
@@ -294,7 +294,7 @@ class Probe(Part):
 
     engine: str = key()
     version: str | None = key()
-    reads: bool | None = key("Null where the try says nothing about that.")
+    reads: bool | None = key("Null if the trial does not show it.")
     message: str = key(default="")
 
 
@@ -303,9 +303,9 @@ class EngineTrial(Part):
     """An installed engine that read a whole table."""
 
     engine: str = key()
-    version: str | None = key("Null where it is not installed.")
+    version: str | None = key("Null if it is not installed.")
     outcome: str = key(enum=["read", "refused", "not measured"])
-    rows: int | None = key("Rows that it read; null where it did not.")
+    rows: int | None = key("Rows that it read; null if it did not.")
     digest: str | None = key("Digest of these rows, whatever their order.", "digest of the rows")
     message: str = key(default="")
 
@@ -324,7 +324,7 @@ class PlannedVacuum(Part):
     paths: tuple[str, ...] = key("The first of these files.")
     travel_from_version: int = key("The first version of complete time travel after it.", "time travel afterwards from")
     feed_from_version: int | None = key(
-        "The first version of the complete change data feed after it; null where there is none.",
+        "The first version of the complete change data feed after it; null if there is none.",
         "change feed afterwards from",
     )
 
@@ -334,9 +334,9 @@ class ConsumerOutcome(Part):
     """The outcome for a stream that reads a table."""
 
     checkpoint: str = key()
-    version: int | None = key("The version that it reads next; null where it is not known.", "reads next version")
+    version: int | None = key("The version that it reads next; null if unknown.", "reads next version")
     initial: bool | None = key(
-        "Whether it still reads the table as it was at that version; null where it is not known.", "initial snapshot"
+        "True if it still reads the table as of that version; null if unknown.", "initial snapshot"
     )
     outcome: str = key(enum=["BROKEN", "BROKEN_BY_VACUUM", "BROKEN_BY_CLEAN_UP", "UNKNOWN", "OK"])
 
@@ -354,9 +354,9 @@ class Evidence(Part):
     level: str = key("Of check-row-tracking: level of the check.", enum=["log", "footers", "data", "metadata", "files"])
     source: str = key("Of check-paimon-row-tracking: native files, or the catalog.", enum=["native", "catalog"])
     compare_to_version: int | None = key(
-        "Since which version the ids of rows were compared, null where they were not.", "ids compared since version"
+        "The version since which row ids were compared; null if they were not.", "ids compared since version"
     )
-    first_version: int | None = key("Of audit: the first commit that was checked, null where none was.")
+    first_version: int | None = key("Of audit: the first commit that was checked, null if none was.")
     commits: int = key("Of audit: checked commits.")
     since_snapshot: int | None = key("Of check-paimon-row-tracking: snapshot after which it began.")
     first_snapshot: int | None = key("Of check-paimon-row-tracking: first snapshot that was read.")
@@ -366,7 +366,7 @@ class Evidence(Part):
     data_version: int = key(
         "Of check-drift with freshness: the last commit that changed data.", "data changed by version"
     )
-    data_time: str | None = key("Its time, ISO 8601; null where it states none.", "data changed at")
+    data_time: str | None = key("Its time, ISO 8601; null if it states none.", "data changed at")
     data_time_source: str = key(
         "The field that states the time.", "time stated by", enum=["inCommitTimestamp", "commitInfo.timestamp"]
     )
@@ -386,40 +386,38 @@ class Evidence(Part):
         "Of check-paimon-row-tracking: columns of a type that cannot be compared."
     )
     next_row_id: int | None = key("Of check-paimon-row-tracking: next row id of the newest snapshot.", minimum=None)
-    notes: tuple[str, ...] = key("Of check-paimon-row-tracking: what was not checked, in sentences.")
-    not_checked: tuple[str, ...] = key(
-        "Of audit and check-row-tracking: what a deeper level would have checked, in phrases."
-    )
+    notes: tuple[str, ...] = key("Of check-paimon-row-tracking: omitted checks, in sentences.")
+    not_checked: tuple[str, ...] = key("Of audit and check-row-tracking: checks of deeper levels, in phrases.")
     owner: str = key("Of audit: owner of the table, by the request.")
     newest_version: int = key("Of audit: newest version in the log, if it is later than the checked one.")
-    row_id_high_water_mark: int | None = key("Mark in the log; null where there is none.", minimum=-1)
+    row_id_high_water_mark: int | None = key("Mark in the log; null if there is none.", minimum=-1)
     engines: tuple[EngineOutcome, ...] = key(
-        "Of check-compatibility: what becomes of each engine that is declared or wrote recently."
+        "Of check-compatibility: the outcome for each engine that is declared or wrote recently."
     )
     writers: tuple[LoggedWriter, ...] = key(
         "Of check-compatibility: who wrote to the table within the days that were asked for, the newest commit first."
     )
-    writers_since_version: int | None = key("Version of the oldest commit of these days, null where there is none.")
+    writers_since_version: int | None = key("Version of the oldest commit of these days, null if there is none.")
     known_lockouts: LockedOutEngines = key(
         "Of check-compatibility: engines that are known not to read, not to write, or to misread such a table, whether "
         "they use it or not."
     )
-    probe: Probe | None = key("Of check-compatibility: what the installed engine did; null where it was not tried.")
-    tried: tuple[EngineTrial, ...] = key("Of try-engines: what each installed engine read.", "engines")
+    probe: Probe | None = key("Of check-compatibility: the result of the installed engine; null if it was not tried.")
+    tried: tuple[EngineTrial, ...] = key("Of try-engines: the result of each installed engine.", "engines")
     earliest_version: int = key("Of check-retention: the first version that the log has.", "log from version")
     travel_from_version: int | None = key(
-        "Of check-retention: the first version from which on all versions have their files; null where the newest has "
+        "Of check-retention: the first version from which on all versions have their files; null if the newest has "
         "not.",
         "time travel from version",
     )
     feed_from_version: int | None = key(
-        "Of check-retention: the first version of the complete change data feed; null where there is none.",
+        "Of check-retention: the first version of the complete change data feed; null if there is none.",
         "change feed from version",
     )
     vacuum: PlannedVacuum = key("Of check-retention: the effect of a VACUUM.")
     consumers: tuple[ConsumerOutcome, ...] = key("Of check-retention: the streams that were asked for.")
-    table_id: str | None = key("Of init-spec: id of the table; null where it has none.")
-    left_out: tuple[str, ...] = key("Of init-spec: what the spec does not say of the table, in sentences.")
+    table_id: str | None = key("Of init-spec: id of the table; null if it has none.")
+    left_out: tuple[str, ...] = key("Of init-spec: properties of the table that the spec lacks, in sentences.")
 
 
 @part(frozen=True, kw_only=True)
@@ -449,24 +447,24 @@ class Detail(Part):
     """The description of a table."""
 
     about = (
-        "What the table is at that version, of the kind detail; null for other kinds and where the log could not be "
+        "State of the table at that version, of the kind detail; null for other kinds, and if the log could not be "
         "read. May gain keys within a schema version."
     )
     nullable = True
 
     location: str = needed("Directory of the table, a URI; of a catalog name too.", minLength=1)
-    id: str | None = needed("Table id; null where the log has none.")
+    id: str | None = needed("Table id; null if the log has none.")
     name: str | None = needed()
     description: str | None = needed()
     format: TableFormat = needed()
     columns: Mapping[str, str] | None = needed(
-        "SQL types of the top-level columns by name, in their order; null where the schema is damaged."
+        "SQL types of the top-level columns by name, in their order; null if the schema is damaged."
     )
     schema: Mapping[str, Any] | None = needed(
-        "The schema as in the log; null where it is damaged.", within="columns", **_STRUCT
+        "The schema as in the log; null if it is damaged.", within="columns", **_STRUCT
     )
     data_schema: Mapping[str, Any] | None = needed(
-        "The same without partition columns: what data files have.", within="columns", **_STRUCT
+        "The same without partition columns, as in data files.", within="columns", **_STRUCT
     )
     partition_columns: tuple[str, ...] = needed()
     configuration: Mapping[str, str] = needed("Table properties.")
@@ -476,14 +474,12 @@ class Detail(Part):
     features: Mapping[str, str] = needed(
         "States of the features that the protocol has, by name; one that is not there is absent.", **_STATES
     )
-    clustering_columns: tuple[str, ...] = key("Clustering columns; empty where there are none.")
-    num_files: int | None = key("Number of live data files; null where the log's files could not be read.")
-    size_in_bytes: int | None = key("Size of these files in bytes; null where the log's files could not be read.")
+    clustering_columns: tuple[str, ...] = key("Clustering columns; empty if there are none.")
+    num_files: int | None = key("Number of live data files; null if the log's files could not be read.")
+    size_in_bytes: int | None = key("Size of these files in bytes; null if the log's files could not be read.")
     last_modified: str | None = key(
-        "Time of the commit of this version; null where it is not known.",
+        "Time of the commit of this version; null if unknown.",
         within="last_commit",
         oneOf=[{"$ref": "#/$defs/time"}, {"type": "null"}],
     )
-    last_commit: LastCommit | None = needed(
-        "What the commit of this version says of itself; null where the log no longer has it."
-    )
+    last_commit: LastCommit | None = needed("The commitInfo of this version; null if the log no longer has it.")

@@ -120,7 +120,7 @@ class WidenTypesOptions(UpgradesProtocol):
     enable_type_widening: bool = option(Flag(), "set delta.enableTypeWidening first, if it is off")
     verify: str = option(
         Choice(("data", "log")),
-        "what to verify afterwards: data (default) = values and log; log = the log only",
+        "verification afterwards: data (default) = values and log; log = the log only",
         default="data",
     )
 
@@ -177,8 +177,7 @@ class DisableColumnMappingOptions(RewritesFiles):
     )
     verify: str = option(
         Choice(("footers", "full")),
-        "what to compare afterwards: footers (default) = schema, files and the nulls of every column; full = also "
-        "all rows",
+        "comparison afterwards: footers (default) = schema, files and the nulls of every column; full = also all rows",
         default="footers",
     )
 

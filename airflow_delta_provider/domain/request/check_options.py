@@ -56,7 +56,7 @@ class CheckRowTrackingOptions(RecordsFindings):
 
     level: str = option(
         Choice(LEVELS),
-        "how deep to look: log; footers = also Parquet footers; data = also row ids (default)",
+        "level of checks: log; footers = also Parquet footers; data = also row ids (default)",
         default="data",
     )
     compare_to_version: int | None = option(
@@ -108,7 +108,7 @@ class CheckRetentionOptions(ReadsFiles):
 
     level: str = option(
         Choice(("log", "files")),
-        "how deep to look: log (default); files = also list the table's folder",
+        "level of checks: log (default); files = also list the table's folder",
         default="log",
     )
     vacuum_retain: str | None = option(
@@ -199,7 +199,7 @@ class AuditOptions(SavesState):
 
     level: str = option(
         Choice(LEVELS),
-        "how deep to look: log (default); footers = also Parquet footers; data = also rows: their ids and constraints",
+        "level of checks: log (default); footers = also Parquet footers; data = also rows: their ids and constraints",
         default="log",
     )
     since_version: int | None = option(Version(), "check only the commits after this version", metavar="VERSION")
@@ -285,7 +285,7 @@ class PaimonCheckRowTrackingOptions(SavesState):
 
     level: str = option(
         Choice(("metadata", "data")),
-        "how deep to look: metadata = snapshots, schemas and manifests (default); data = also the rows' ids",
+        "level of checks: metadata = snapshots, schemas and manifests (default); data = also the rows' ids",
         default="metadata",
     )
     since_snapshot: int | None = option(Version(), "check only the commits after this snapshot", metavar="ID")

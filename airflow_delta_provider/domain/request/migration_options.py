@@ -358,8 +358,7 @@ class PlanRepairOptions(ReadsFiles):
 
     level: str = option(
         Choice(("log", "footers")),
-        "how deep the audit looks that finds the damage and proves the plan: log; footers = also Parquet footers "
-        "(default)",
+        "level of the audits that find the damage and prove the plan: log; footers = also Parquet footers (default)",
         default="footers",
     )
     permit: tuple[str, ...] = option(

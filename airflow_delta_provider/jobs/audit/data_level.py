@@ -64,7 +64,7 @@ class RowConditions:
         self._log = log
         self._state = state
         self.conditions: Sequence[RowCondition] = tuple(row_conditions(state.metadata, state.protocol))
-        """What rows have to satisfy."""
+        """Conditions on rows."""
 
     def check(self, proofs: RowProofs, data: DeltaFiles, files: Sequence[LiveFile]) -> Iterator[Finding]:
         """Yield the files with rows that do not satisfy a condition, and conditions that cannot be decided.

@@ -86,7 +86,7 @@ class CheckpointAudit:
         self._versions: frozenset[int] = frozenset()
         self._last = self._until = -1
         self.snapshot: Snapshot | None = None
-        """All that the commits add up to; None where it is not followed."""
+        """The state that the commits add up to; None if it is not followed."""
         self._base: LogSegment | None = None
         self._version = -1
         self._credit: float = _FREE
@@ -94,11 +94,11 @@ class CheckpointAudit:
         self._reduction: Reduction | None = None
         self._read_ahead: tuple[LogSegment, CheckpointForm, Snapshot] | None = None
         self.compared = 0
-        """How many were compared."""
+        """Number of compared checkpoints."""
         self.found = 0
-        """How many there were to compare."""
+        """Number of checkpoints to compare."""
         self.forms: list[CheckpointForm] = []
-        """What those that were read were found to hold."""
+        """Contents of the checkpoints that were read."""
 
     @property
     def left_out(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class RangeAudit:
         """Compares the checkpoints with the commits."""
         self._derived = DerivedFiles(log, names, self.checkpoints)
         self.commits = 0
-        """How many commits were checked."""
+        """Number of commits that were checked."""
         self.first: int | None = None
         """The first of them."""
 
@@ -387,7 +387,7 @@ class LogLevel:
     """
 
     reads = False
-    """Whether anything else is read."""
+    """True if anything else is read."""
 
     def __init__(self, table: OpenTable, budget: TimeBudget, timings: Timings, progress: Progress) -> None:
         self._table = table
@@ -397,9 +397,9 @@ class LogLevel:
         self._progress = progress
 
         self.in_tasks = True
-        """Whether an engine may read large checkpoints in its tasks."""
+        """True if an engine may read large checkpoints in its tasks."""
         self.given_up = False
-        """Whether the time was over before all was read."""
+        """True if the time was over before everything was read."""
 
     def range_audit(self, *, shortcuts: bool) -> RangeAudit:
         """Return the :class:`RangeAudit` for this level.

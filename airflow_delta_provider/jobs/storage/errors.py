@@ -365,7 +365,7 @@ class EngineError:
     _: KW_ONLY
     retryable: bool = False
     of_disk: bool = False
-    """Whether a disk of this machine failed to give one file: others may be readable."""
+    """True if a disk of this machine failed to read one file: others may be readable."""
 
     @property
     def message(self) -> str:

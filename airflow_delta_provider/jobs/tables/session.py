@@ -158,9 +158,9 @@ class TableSession:
     """
 
     runs_sql = False
-    """Whether it runs SQL, and so reads and changes rows."""
+    """True if it runs SQL, and so reads and changes rows."""
     tables_at_once = 16
-    """Tables that are done at once, where one may wait for its storage while another is judged."""
+    """Number of tables at a time: one may wait for its storage while another is checked."""
 
     def __init__(self, storage: Storage, submitter: Submitter | None = None) -> None:
         self.submitter = submitter or Submitter()

@@ -221,7 +221,7 @@ def _readings(add: Mapping[str, Any], metadata: Metadata) -> Iterator[Finding]:
 class _Column(NamedTuple):
     """A partition column.
 
-    :param widened: whether it may have had another type before
+    :param widened: True if it may have had another type before
     """
 
     name: str

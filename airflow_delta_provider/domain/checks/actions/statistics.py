@@ -74,7 +74,7 @@ def check_statistics(
     :param add: the body of the ``add`` action, as in the log
     :param metadata: the table's metadata after the commit
     :param writer: name and version of the engine that made the commit; None if unknown
-    :param is_new: whether the file was not in the table before; a column of an older file may have had another type
+    :param is_new: True if the file was not in the table before; a column of an older file may have had another type
     """
     text = add.get("stats")
     if not text or not isinstance(text, str):

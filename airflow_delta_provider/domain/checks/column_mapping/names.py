@@ -201,7 +201,7 @@ class _FileNames(NamedTuple):
     """The names that can describe a mapped table's files.
 
     :param partitions: logical names of the partition columns by physical name; None if unknown
-    :param has_foreign: whether any logical name is foreign to the files
+    :param has_foreign: True if any logical name is foreign to the files
     :param gone: number of ids that no column has any more: an upper limit for dropped columns
     """
 
@@ -228,7 +228,7 @@ def check_added_file(
     :param add: the body of the action, as in the log
     :param metadata: the table's metadata after the commit
     :param stored_paths: returns the paths that columns ever had in files, in lower case; None if not all are known
-    :param current: whether the file is known to be written under this schema, so that it has no statistics of dropped
+    :param current: True if the file is known to be written under this schema, so that it has no statistics of dropped
         columns
     """
     properties = metadata.properties

@@ -198,7 +198,7 @@ class BrokenCondition(NamedTuple):
 
     :param path: path of the file, as in the log
     :param rows: number of rows that do not satisfy it
-    :param certain: whether other engines get the same result; otherwise ``depends`` of the condition gives the cause
+    :param certain: True if other engines get the same result; otherwise ``depends`` of the condition gives the cause
     """
 
     condition: RowCondition

@@ -80,7 +80,7 @@ class SchemaWalk:
     """Walks through both schemas in parallel.
 
     :param foreign: columns that the file has only under logical names
-    :param may_shred: whether variants may be shredded
+    :param may_shred: True if variants may be shredded
     """
 
     mode: MappingMode

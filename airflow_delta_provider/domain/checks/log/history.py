@@ -86,8 +86,8 @@ def gap(first: int, end: int, *, unreadable: bool, lost: bool) -> Finding:
 
     :param first: first missing version
     :param end: last missing version
-    :param unreadable: whether the table cannot be read after the gap
-    :param lost: whether no clean-up explains the gap: commits before it can be read, and commits after it cannot
+    :param unreadable: True if the table cannot be read after the gap
+    :param lost: True if no clean-up explains the gap: commits before it can be read, and commits after it cannot
     """
     named = commit_name(first) if first == end else f"{commit_name(first)} to {commit_name(end)}"
     return GAP.found(

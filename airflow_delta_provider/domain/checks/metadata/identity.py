@@ -228,7 +228,7 @@ def check_identity_values(transition: Transition, actions: Iterable[Action], *, 
     Columns that accept explicit values are left out: their marks need not cover those values.
 
     :param actions: actions of the commit, as in the log
-    :param are_new: whether the rows of a commit that only adds files are new: it neither creates nor restores the table
+    :param are_new: True if the rows of a commit that only adds files are new: it neither creates nor restores the table
     """
     after = _by_name_in_files(transition.after.metadata)
     if not after:

@@ -159,7 +159,7 @@ class _Expression(NamedTuple):
     :param holder: description of the object with the expression, as the subject of a sentence
     :param text: the expression; None if ``wire`` has another form
     :param wire: the value in the log
-    :param is_condition: whether its value must be Boolean
+    :param is_condition: True if its value must be Boolean
     """
 
     holder: str

@@ -46,7 +46,7 @@ class RetypedColumn(NamedTuple):
     """A column whose type changes.
 
     :param path: path before the migration
-    :param null_on_loss: whether values that the new type cannot hold become NULL
+    :param null_on_loss: True if values that the new type cannot hold become NULL
     """
 
     path: Path
@@ -58,7 +58,7 @@ class RetypedColumn(NamedTuple):
 class DroppedFeature(NamedTuple):
     """A table feature that is dropped.
 
-    :param truncate_history: whether the history with traces of it is deleted
+    :param truncate_history: True if the history with traces of it is deleted
     """
 
     name: str
@@ -81,7 +81,7 @@ class PlannedMigration:
     :param cluster_by: new clustering columns; None if they stay
     :param rewritten_files: number of data files that are rewritten
     :param rewritten_size: their total size in bytes
-    :param rewrites_all: whether the whole table is overwritten
+    :param rewrites_all: True if the whole table is overwritten
     :param most_rewritten: number of bytes that the policy lets a migration rewrite; None for no limit
     """
 

@@ -54,7 +54,7 @@ class DescribedFile(NamedTuple):
 class LocatedRow:
     """A row: its file and its physical position there, from 0.
 
-    :param materialized: whether the id is in the file; otherwise it follows from the file's base and the position
+    :param materialized: True if the id is in the file; otherwise it follows from the file's base and the position
     """
 
     row_id: int

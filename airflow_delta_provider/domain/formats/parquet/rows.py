@@ -41,7 +41,7 @@ class Slots(NamedTuple):
 def assembled(field: Field, columns: Columns) -> Slots:
     """Return the slots of a field with their values.
 
-    :param columns: columns below the field, with only the entries where the field's parent is not null
+    :param columns: columns below the field, only with entries whose parent is not null
     :raises ParquetError: if they do not fit together
     """
     if isinstance(field, Leaf):
