@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from airflow_delta_provider.jobs.spark import table_tasks
 from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from airflow_delta_provider.jobs.spark.table_tasks import TABLES_ON_DRIVER
 from tests.both_engines import compared
+from tests.spark.webhdfs import WebHdfs
 from tests.tables import row_tracking
 from tests.unit.audit.test_audit_log_files import AT, history
 from tests.unit.audits_in_parts import Kept
@@ -155,6 +156,78 @@ def test_catalog_names_are_looked_up_by_the_driver(session: SparkDeltaSession, t
         session.sql("DROP SCHEMA shared_among_tasks CASCADE")
 
 
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[WebHdfs]:
+    """A store with three tables; the third one is damaged."""
+    damaged = FIRST["MD08"].before()
+    FIRST["MD08"].step(damaged.damaged(FIRST["MD08"].damage))
+    for name, table in (("a", history()), ("b", history()), ("c", damaged)):
+        write(tmp_path / "store" / name, table)
+    with WebHdfs(tmp_path / "store").running() as store:
+        yield store
+
+
+def in_store(function: Callable[..., Any], store: str) -> Callable[..., Any]:
+    """Return a function for tasks that knows how Python reaches a store."""
+
+    def reaching(*arguments: object) -> object:  # pickled by value, as it is local
+        from urllib.parse import urlsplit
+
+        from fsspec.config import conf
+
+        conf["webhdfs"] = {"host": urlsplit(store).hostname, "port": urlsplit(store).port}
+        return function(*arguments)
+
+    return reaching
+
+
+@pytest.mark.parametrize("is_local", [True, False], ids=["local", "elsewhere"])
+def test_tables_of_a_store_are_audited_in_tasks_that_read_it(
+    session: SparkDeltaSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: WebHdfs, is_local: bool
+) -> None:
+    monkeypatch.setattr(table_tasks, "is_local_master", lambda _: is_local)
+    local = write(tmp_path / "local", history())
+    tables = [local, *(f"{remote.uri}/{name}" for name in "abc")]
+    session.spark.conf.set(TABLES_ON_DRIVER, "9")
+    alone = run(JobRequest(tuple(tables), AuditOptions()), session)
+    session.spark.conf.set(TABLES_ON_DRIVER, "1")
+    for name in ("_outcomes", "_digest"):
+        monkeypatch.setattr(table_tasks, name, in_store(getattr(table_tasks, name), remote.uri))
+    report = audited(session, tables, 4 if is_local else 3)
+    assert compared(report) == compared(alone)
+    assert [table.verdict for table in report.tables] == [*[Verdict.PASS] * 3, Verdict.VIOLATED]
+
+
+def test_states_in_a_store_are_those_of_the_driver(
+    session: SparkDeltaSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: WebHdfs
+) -> None:
+    tables = [f"{remote.uri}/{name}" for name in "abc"]
+    request = JobRequest(tuple(tables), AuditOptions(state_path=f"{remote.uri}/states/driver"))
+    session.spark.conf.set(TABLES_ON_DRIVER, "9")
+    alone = [run(request, session) for _ in range(2)]
+    session.spark.conf.set(TABLES_ON_DRIVER, "1")
+    for name in ("_outcomes", "_digest"):
+        monkeypatch.setattr(table_tasks, name, in_store(getattr(table_tasks, name), remote.uri))
+    reports = [audited(session, tables, 3, state_path=f"{remote.uri}/states/tasks") for _ in range(2)]
+    assert list(map(compared, reports)) == list(map(compared, alone))
+    assert states(tmp_path / "store/states/tasks") == states(tmp_path / "store/states/driver") != {}
+
+
+@pytest.mark.parametrize("why", ["unreachable", "another file"])
+def test_driver_audits_the_tables_of_a_store_that_tasks_do_not_read(
+    session: SparkDeltaSession, monkeypatch: pytest.MonkeyPatch, remote: WebHdfs, why: str
+) -> None:
+    digest = in_store(table_tasks._digest, "webhdfs://127.0.0.1:9")
+    if why == "another file":
+        digest = lambda path, _: f"digest of another {path}"  # noqa: E731
+    monkeypatch.setattr(table_tasks, "_digest", digest)
+    lines: list[str] = []
+    report = audited(session, [f"{remote.uri}/{name}" for name in "abc"], 0, lines)
+    assert [table.verdict for table in report.tables] == [*[Verdict.PASS] * 2, Verdict.VIOLATED]
+    (line,) = (line for line in lines if line.startswith(f"The driver audits the tables in {remote.uri}"))
+    assert ("they read another file there" in line) == (why == "another file")
+
+
 def test_lost_process_fails_its_own_table_alone(
     session: SparkDeltaSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,15 +254,26 @@ def test_driver_audits_all_if_tasks_do_not_find_the_package(
 ) -> None:
     tables = [write(tmp_path / name, history()) for name in ("a", "b")]
 
-    def is_there(_: object) -> Any:
+    def version_there(_: object) -> Any:
         raise ModuleNotFoundError("No module named 'airflow_delta_provider'")
 
-    monkeypatch.setattr(table_tasks, "_is_there", is_there)
+    monkeypatch.setattr(table_tasks, "_version_there", version_there)
     lines: list[str] = []
     report = run(JobRequest(tuple(tables), AuditOptions()), session, lines.append)
     assert [table.verdict for table in report.tables] == [Verdict.PASS] * 2
     (line,) = (line for line in lines if line.startswith("The driver audits all tables"))
     assert "No module named 'airflow_delta_provider'" in line
+
+
+def test_driver_audits_all_if_tasks_have_another_version_of_the_package(
+    session: SparkDeltaSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_tasks, "_version_there", lambda _: "0.0.1")
+    tables = [write(tmp_path / name, history()) for name in ("a", "b")]
+    lines: list[str] = []
+    run(JobRequest(tuple(tables), AuditOptions()), session, lines.append)
+    assert any("they have its version 0.0.1" in line for line in lines)
+    assert not any("tasks audited" in line for line in lines)
 
 
 @pytest.mark.parametrize("text", ["many", "-1", "1.5"])

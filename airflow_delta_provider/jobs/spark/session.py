@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from pyspark.sql import functions as sql
 from airflow_delta_provider.domain.delta.row_condition import ParsedExpression, why_not_evaluated
 from airflow_delta_provider.domain.engine.spark_library import (
     default_delta_jars,
+    is_local,
     missing_settings,
     own_settings,
     parse_defaults,
@@ -210,6 +212,8 @@ def own_session(
     master = master or os.environ.get("SPARK_MASTER") or present.get("spark.master") or "local[*]"
     builder = SparkSession.builder.master(master).appName(name)
     jars = delta_jars or default_delta_jars(master)
+    if is_local(master):  # tasks get the packages of this process, not those of a python3 on the PATH
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     for key, value in {**given, **own_settings(master, jars, present, spark_version)}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -5,23 +5,35 @@ these states, and audits all tables that a task cannot decide exactly as the dri
 if its task meets any error, an unusual checkpoint, or more of a checkpoint than a Python process beside an executor
 should read. So the result does not depend on the place where a table is audited.
 
+Tasks read files without the JVM, with the packages and credentials of their own process. They audit tables of an object
+store only if one of them has read a commit there exactly as the driver did, and local tables only on the driver's
+machine.
+
 If a task is lost with its process, each of its tables gets a task of its own. If that is lost again, the table's report
 says so: the driver does not repeat the work that ended another process.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
+from threading import Lock
 from typing import Any
 
+from airflow_delta_provider import __version__
 from airflow_delta_provider.domain.checks import faults
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
+from airflow_delta_provider.domain.delta.log_files import (
+    BrokenLogError,
+    UnreadCheckpointError,
+    commit_name,
+    newest_version,
+)
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch
+from airflow_delta_provider.domain.engine.spark_library import is_local as is_local_master
 from airflow_delta_provider.domain.errors import RequestError
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.report.report import TableReport, Verdict
@@ -37,6 +49,7 @@ from airflow_delta_provider.jobs.spark.engine_errors import understand
 from airflow_delta_provider.jobs.spark.table_session import SparkTableSession
 from airflow_delta_provider.jobs.storage.errors import EngineError
 from airflow_delta_provider.jobs.storage.local_storage import local_path
+from airflow_delta_provider.jobs.storage.remote_storage import StoreUri
 from airflow_delta_provider.jobs.storage.storage import Storage
 from airflow_delta_provider.jobs.storage.storages import Storages
 from airflow_delta_provider.jobs.tables.session import AccessLimits
@@ -50,8 +63,6 @@ _TOGETHER = 25
 _AHEAD = 64
 #: Bytes of checkpoint files that a task reads for one table: some 200,000 files of the table.
 _MOST_BYTES = 32 * 1024 * 1024
-#: Masters whose tasks run on the driver's machine.
-_LOCAL_MASTER = re.compile(r"local(\[.*\])?")
 _LOST = "The task of Spark that audited {table} ended before it answered: {reason}"
 _REMEDY = (
     "See the log of the executors. If they have too little memory, raise spark.executor.memoryOverhead; to audit all "
@@ -189,6 +200,65 @@ class _SmallCheckpoints(CheckpointFiles):
             raise self._session.stay("a checkpoint cannot be read") from error
 
 
+class _Stores:
+    """The stores that tasks read as the driver does.
+
+    :param state_path: folder of saved states; None if none are saved
+    :param progress: receives a line about each store that tasks cannot read
+    """
+
+    def __init__(self, session: SparkTableSession, state_path: str | None, progress: Progress) -> None:
+        self._session = session
+        self._progress = progress
+        self._state = None if state_path is None else session.storage.qualify(state_path)
+        self._on_one_machine = is_local_master(session.spark.sparkContext.master)
+        self._known: dict[str, bool] = {}
+        self._trying = Lock()
+
+    @property
+    def can_save(self) -> bool:
+        """Return True if tasks can read the saved states of any table."""
+        return self._state is None or self._on_one_machine or not self._session.storage.is_local(self._state)
+
+    def has(self, location: str) -> bool:
+        """Return True if tasks read the table at a location, and its saved state.
+
+        :raises Exception: error of the driver's storage
+        """
+        is_local = self._session.storage.is_local
+        if is_local(location):
+            return self._on_one_machine and (self._state is None or is_local(self._state))
+        store = StoreUri.of(location).root
+        if self._state is not None and not is_local(self._state) and StoreUri.of(self._state).root != store:
+            return False
+        with self._trying:
+            if store not in self._known:
+                self._known[store] = self._is_read(store, location)
+            return self._known[store]
+
+    def _is_read(self, store: str, location: str) -> bool:
+        """Return True if a task reads the newest commit of a table as the driver does."""
+        log = f"{location}/_delta_log"
+        path = f"{log}/{commit_name(newest_version(self._session.storage.list_names(log)))}"
+        digest, problem = _digest_of(self._session.storage.read(path)), "they read another file there"
+        try:
+            if in_task(self._session, partial(_digest, path)) == digest:
+                return True
+        except Exception as error:
+            problem = _short(error)
+        self._progress(f"The driver audits the tables in {store}, as Spark's tasks cannot read it: {problem}")
+        return False
+
+
+def _digest(path: str, _: object) -> str:
+    """Return the digest of a file, as a task reads it."""
+    return _digest_of(Storages().read(path))
+
+
+def _digest_of(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
 class TableTasks:
     """The tasks of an audit.
 
@@ -200,12 +270,14 @@ class TableTasks:
         self,
         session: SparkTableSession,
         work: _Work,
+        stores: _Stores,
         pool: ThreadPoolExecutor,
         tables: Sequence[str],
         progress: Progress,
     ) -> None:
         self._session = session
         self._work = work
+        self._stores = stores
         self._store = protocol_audit.memory_store(session, work.request.options, progress)  # type: ignore[arg-type]
         self._reported = self._lost = 0
         self._found: dict[str, Future[Mapping[str, _Outcome | TableReport | None]]] = {}
@@ -251,7 +323,7 @@ class TableTasks:
         try:
             return self._in_task({text: location})[text]
         except Exception as lost:
-            if self._session.has_ended:
+            if self._session.has_ended or ModuleNotFoundError.__name__ in str(lost):  # some executors have no package
                 return None
             ended = faults.ENGINE.found(_LOST, remedy=_REMEDY, table=text, reason=_short(lost))
             return TableReport(text, Verdict.FAULT, retryable=True, findings=(ended,))
@@ -267,7 +339,7 @@ class TableTasks:
                 location = self._session.locate(name)
             else:
                 location = self._session.storage.qualify(name.location)
-            if self._session.storage.is_local(location):
+            if self._stores.has(location):
                 return location
         return None
 
@@ -299,14 +371,15 @@ def table_tasks(
         or options.needs_rows
         or options.show_hidden_rows
         or len(tables) <= _most_tables(session)
-        or not _has_tasks(session, request, progress)
+        or not _has_tasks(session, progress)
+        or not (stores := _Stores(session, options.state_path, progress)).can_save
     ):
         yield None
         return
     folder = local_path(session.storage.qualify(".")) or ""
     pool = ThreadPoolExecutor(_AHEAD)
     try:
-        tasks = TableTasks(session, _Work(request, folder, session.reach.limits), pool, tables, progress)
+        tasks = TableTasks(session, _Work(request, folder, session.reach.limits), stores, pool, tables, progress)
         yield tasks
         progress(tasks.summary)
     finally:
@@ -324,25 +397,23 @@ def _most_tables(session: SparkTableSession) -> int:
     return int(text)
 
 
-def _has_tasks(session: SparkTableSession, request: JobRequest, progress: Progress) -> bool:
-    """Return True if tasks can audit tables: several at once, with this package and the files of the driver."""
+def _has_tasks(session: SparkTableSession, progress: Progress) -> bool:
+    """Return True if tasks can audit tables: several at once, with this package."""
     try:
-        context = session.spark.sparkContext
-        if context.defaultParallelism < 2 or not _LOCAL_MASTER.fullmatch(context.master):
+        if session.spark.sparkContext.defaultParallelism < 2:
             return False
-        state = request.options.state_path
-        if state is not None and not session.storage.is_local(session.storage.qualify(state)):
-            return False
-        in_task(session, _is_there)
+        found = in_task(session, _version_there)
+        problem = f"they have its version {found}, and this is {__version__}"
     except Exception as error:
-        progress(f"The driver audits all tables, as Spark's tasks cannot run this package: {_short(error)}")
-        return False
-    return True
+        found, problem = None, _short(error)
+    if found != __version__:
+        progress(f"The driver audits all tables, as Spark's tasks cannot run this package: {problem}")
+    return bool(found == __version__)
 
 
-def _is_there(_: object) -> bool:
-    """Return True in a task: its process has found this module."""
-    return True
+def _version_there(_: object) -> str:
+    """Return the version of this package in a task."""
+    return __version__
 
 
 def _short(error: Exception) -> str:
