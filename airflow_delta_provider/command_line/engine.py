@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_delta_provider.command_line.exit_code import UsageError
 from airflow_delta_provider.command_line.invocation import Invocation, pairs
@@ -17,16 +19,24 @@ from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import TableName, is_catalog_name
 from airflow_delta_provider.domain.text import close_names
 from airflow_delta_provider.jobs.delta.session import DeltaSession
-from airflow_delta_provider.jobs.process import has_java, has_pyspark
+from airflow_delta_provider.jobs.process import has_java, has_pyspark, memory_limit
 from airflow_delta_provider.jobs.storage.errors import NoStorageError
 from airflow_delta_provider.jobs.storage.storages import Storages
+
+if TYPE_CHECKING:
+    from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeCheckpoint
+    from airflow_delta_provider.jobs.tables.table_storage import TableStorage
 
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
 _ASKED = "as asked for"
 _PACKAGES = "spark.jars.packages"
+#: Setting of a session with another limit, in the configuration file.
+_FILES_ON_DRIVER = "spark.airflow_delta_provider.filesOnDriver"
 #: Environment variable that spark-submit sets for its applications.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _NO_JAVA = "Java was not found. Install Java 17, and set JAVA_HOME to its folder, or unset it if java is on the PATH."
+#: Number of files that this process holds on any machine: Spark needs as much memory for itself. Bytes of each.
+_MOST_FILES, _BYTES_OF_FILE = 5_000_000, 300
 _SPARK_FLAGS = ("master", "conf", "packages", "delta_jars")
 
 
@@ -120,7 +130,11 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
         from airflow_delta_provider.jobs.delta.session import python_session
 
         options = {**invocation.config.storage, **pairs(invocation.parsed.storage)}
-        yield python_session(Storages(options, folder=invocation.project.path))
+        session = python_session(Storages(options, folder=invocation.project.path))
+        with ExitStack() as stack:
+            if choice.why != _ASKED:
+                session.large = _SparkIfLarge(invocation, terminal, stack)
+            yield session
         return
     if not has_pyspark():
         raise EngineUnavailableError(
@@ -130,6 +144,59 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
     if not (invocation.as_jobs or jvm_is_there()):
         terminal.note("Starting Spark." if choice.why == _ASKED else f"Starting Spark: {choice.why}.")
     yield from _on_spark(invocation, terminal, delta=delta)
+
+
+class _SparkIfLarge:
+    """Lets Spark read checkpoints for which this machine has too little memory. Spark starts with the first one.
+
+    :param stack: ends with the command
+    """
+
+    def __init__(self, invocation: Invocation, terminal: Terminal, stack: ExitStack) -> None:
+        self._invocation = invocation
+        self._terminal = terminal
+        self._stack = stack
+        self._spark: Any = None
+        self._is_missing = False
+        self._starting = Lock()
+
+    @cached_property
+    def most(self) -> int:
+        """Maximum number of files of a table that this process holds."""
+        text = self._invocation.config.spark.conf.get(_FILES_ON_DRIVER, "")
+        return int(text) if text.isdecimal() else max(_MOST_FILES, memory_limit() // 2 // _BYTES_OF_FILE)
+
+    def __call__(
+        self, files: CheckpointFiles, storage: TableStorage, directory: str, names: Sequence[str]
+    ) -> LargeCheckpoint | None:
+        try:
+            number = files.actions_in(directory, names, self.most)
+            if number <= self.most or not (has_pyspark() and has_java()):
+                return None
+            with self._starting:
+                spark = None if self._is_missing else self._spark or self._started(number)
+            if spark is None:
+                return None
+            from airflow_delta_provider.jobs.spark.large_checkpoint import SparkCheckpoint
+
+            return SparkCheckpoint(spark, storage, directory, names)
+        except Exception:  # this process reads the checkpoint, and finds out the cause
+            return None
+
+    def _started(self, number: int) -> Any:
+        """Return a new session; None if there can be none."""
+        self._terminal.note(f"Starting Spark: a checkpoint has {number:,} files, and the limit is {self.most:,}.")
+        try:
+            session = self._stack.enter_context(
+                contextmanager(_on_spark)(self._invocation, self._terminal, delta=False)
+            )
+        except EngineUnavailableError as error:
+            self._is_missing = True
+            self._terminal.note(f"The checkpoint is read without Spark: {error}")
+            return None
+        self._stack.enter_context(session.working())
+        self._spark = session.spark  # type: ignore[attr-defined]  # a session of Spark
+        return self._spark
 
 
 def jvm_is_there() -> bool:

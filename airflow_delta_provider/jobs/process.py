@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -169,6 +169,19 @@ def has_java() -> bool:
 
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=os.path.join(home, "bin") if home else None) is not None
+
+
+#: Files with the limit of a container's memory: of the second version of control groups, and of the first.
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def memory_limit() -> int:
+    """Return the memory of this machine, or of this container if that is less, in bytes."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for file in _LIMITS:
+        with suppress(OSError, ValueError), open(file, encoding="ascii") as limit:  # not Linux, or no limit
+            limits.append(int(limit.read()))
+    return min(limits)
 
 
 @cache

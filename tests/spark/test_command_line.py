@@ -7,14 +7,23 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pyspark
+import pytest
 
+from airflow_delta_provider.command_line import engine
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.engine.spark_library import delta_coordinates
+from airflow_delta_provider.jobs.spark import session as spark_session
+from airflow_delta_provider.jobs.spark.delta import FILES_ON_DRIVER
+from airflow_delta_provider.jobs.spark.large_checkpoint import SparkCheckpoint
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy
 from tests.tables.widening import flat
+from tests.unit.audit.test_audit_log_files import AT, SIDECAR, history, tags, v2, with_sidecar
+from tests.unit.audits_in_parts import Kept
+from tests.unit.checkpoint_builder import as_parquet, classic_name, uuid_name, v2_metadata
 from tests.unit.report_contract import violations
 
 
@@ -181,3 +190,57 @@ def test_report_that_was_written_is_received_and_one_that_was_not_is_told_again(
         (finding,) = json.loads(capsys.readouterr().out)["tables"][0]["findings"]
         statuses.append((code, finding["status"]))
     assert statuses == [(4, "NEW"), (1, "NEW"), (1, "KNOWN")]
+
+
+def large_table(path: Path, form: str) -> Path:
+    """Write a table whose log begins with a checkpoint of some files, and a configuration with a lower limit."""
+    table = history() if form == "parquet" else v2()
+    storage = Kept(table.commits).clean_up(table, AT)
+    if form == "sidecar":
+        actions, sidecar = with_sidecar(table)
+        del storage.files[classic_name(AT)]
+        storage.files[uuid_name(AT, "parquet")] = as_parquet([v2_metadata(AT, **tags(table)), *actions])
+        storage.files[f"_sidecars/{SIDECAR}"] = sidecar
+    for name, content in storage.files.items():
+        (path / "t/_delta_log" / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / "t/_delta_log" / name).write_bytes(content)
+    config = path / "delta-provider.toml"
+    config.write_text(f'[spark.conf]\n"{FILES_ON_DRIVER}" = "2"\n')
+    return config
+
+
+def audited(path: Path, config: Path, capsys: pytest.CaptureFixture[str], *engine: str) -> tuple[dict[str, Any], str]:
+    main(["audit", str(path / "t"), "--config", str(config), "--report", str(path / "r.json"), *engine])
+    wire = report_in(path / "r.json")
+    return {**wire["tables"][0], "timings": None}, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["parquet", "sidecar"])
+def test_spark_reads_a_checkpoint_with_more_files_than_the_limit(session, tmp_path, capsys, monkeypatch, form):
+    config, read = large_table(tmp_path, form), []
+    reduced = SparkCheckpoint.reduced
+    monkeypatch.setattr(SparkCheckpoint, "reduced", lambda *given: read.append(1) or reduced(*given))
+    by_python, said = audited(tmp_path, config, capsys, "--engine", "python")
+    assert not read
+    assert "Spark" not in said
+    by_both, said = audited(tmp_path, config, capsys)
+    assert "Starting Spark: a checkpoint has" in said
+    assert "the limit is 2." in said
+    assert read
+    assert by_both == by_python
+    config.write_text("")
+    assert audited(tmp_path, config, capsys)[1].count("Spark") == 0
+
+
+def test_python_reads_a_large_checkpoint_if_spark_does_not_start(session, tmp_path, capsys, monkeypatch):
+    def own_session(*_: object) -> NoReturn:
+        raise RuntimeError("there is no room")
+
+    config = large_table(tmp_path, "parquet")
+    by_python, _ = audited(tmp_path, config, capsys, "--engine", "python")
+    monkeypatch.setattr(spark_session, "own_session", own_session)
+    by_python_alone, said = audited(tmp_path, config, capsys)
+    assert "The checkpoint is read without Spark: there is no Spark session: there is no room" in " ".join(said.split())
+    assert by_python_alone == by_python
+    monkeypatch.setattr(engine, "has_java", lambda: False)
+    assert "Spark" not in audited(tmp_path, config, capsys)[1]

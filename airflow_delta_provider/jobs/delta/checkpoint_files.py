@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
-from airflow_delta_provider.domain.delta.commit import Action
-from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError
+from airflow_delta_provider.domain.delta.commit import Action, parse_commit
+from airflow_delta_provider.domain.delta.log_files import BrokenLogError, UnreadCheckpointError, is_uuid_named
 from airflow_delta_provider.domain.delta.parsed_fields import PARSED_COUNT, PARTITION_VALUES, STATISTICS
 from airflow_delta_provider.domain.delta.partial_files import UnlistedFiles
 from airflow_delta_provider.domain.delta.snapshot import ActionBatch, CheckpointPart
 from airflow_delta_provider.domain.errors import shortage
 from airflow_delta_provider.domain.formats.budget import Budget, TooLargeError
-from airflow_delta_provider.domain.formats.parquet.footer import Content
+from airflow_delta_provider.domain.formats.parquet.footer import Content, read_footer
 from airflow_delta_provider.jobs.delta import arrow_checkpoint
 from airflow_delta_provider.jobs.storage.storage import BlockFile
 from airflow_delta_provider.jobs.tables.table_storage import TableStorage
@@ -33,6 +33,8 @@ PARSED_FIELDS, MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1
 
 #: Fields of actions that are parsed as JSON, and the maximum number of characters of one.
 _TEXTS, MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
+#: Minimum number of bytes that a file of a table takes in a checkpoint.
+LEAST_BYTES = 4
 #: Bytes of a file up to which it is read as a whole.
 _MOST_WHOLE = 16 * 1024 * 1024
 #: Maximum number of characters shown of a library's error.
@@ -137,15 +139,27 @@ class LargeCheckpoint(Protocol):
         """
 
 
+class LargeReader(Protocol):
+    """Opens checkpoints that are too large for this process."""
+
+    def __call__(
+        self, files: CheckpointFiles, storage: TableStorage, directory: str, names: Sequence[str]
+    ) -> LargeCheckpoint | None:
+        """See :meth:`CheckpointFiles.large`."""
+
+
 class CheckpointFiles:
     """Reads Parquet files of checkpoints.
 
     If one reader cannot read a file, the next one is tried. Only a reader of this package, or Spark, reports a file
     as damaged: an error of another library may be a limit of that library.
+
+    :param large: opens large checkpoints; None if no engine can
     """
 
-    def __init__(self, storage: TableStorage) -> None:
+    def __init__(self, storage: TableStorage, large: LargeReader | None = None) -> None:
         self._storage = storage
+        self._large = large
 
     def batches(self, path: str, with_files: bool, budget: Budget | None = None) -> Iterator[ActionBatch]:
         """Yield the actions of a Parquet file of a checkpoint that make up a state.
@@ -176,8 +190,29 @@ class CheckpointFiles:
         :param directory: location of the log
         :param names: names of the checkpoint's files
         """
-        del directory, names
-        return None
+        return None if self._large is None else self._large(self, self._storage, directory, names)
+
+    def actions_in(self, directory: str, names: Sequence[str], most: int) -> int:
+        """Return the number of rows in the files of a checkpoint, from their footers.
+
+        :param directory: location of the log
+        :param names: names of the files
+        :param most: number up to which it is not exact: few bytes cannot hold more rows
+        :raises Exception: error of the storage or of a file
+        """
+        paths = [f"{directory}/{name}" for name in names]
+        for path in [path for path in paths if is_uuid_named(path.rsplit("/", 1)[-1])]:
+            actions: Iterable[Action]
+            if path.endswith(".json"):
+                actions = parse_commit(path, self._storage.read(path))
+            else:
+                actions = (action for batch in self.batches(path, with_files=False) for action in batch.actions())
+            found = [action["sidecar"]["path"] for action in actions if action.get("sidecar")]
+            paths += [f"{directory}/_sidecars/{sidecar}" for sidecar in found]
+        sizes = {path: self._storage.size(path) for path in paths if path.endswith(".parquet")}
+        if sum(sizes.values()) < most * LEAST_BYTES:
+            return 0
+        return sum(read_footer(self._opened(path, size)).num_rows for path, size in sizes.items())
 
     def size(self, path: str) -> int:
         """Return the size of a file, in bytes.

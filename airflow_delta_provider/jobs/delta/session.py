@@ -21,7 +21,7 @@ from airflow_delta_provider.domain.delta.live_file import LiveFile
 from airflow_delta_provider.domain.delta.log_files import has_log, is_absolute
 from airflow_delta_provider.domain.report.report import Finding, TableReport
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles
+from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointFiles, LargeReader
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress, Submitter
 from airflow_delta_provider.jobs.storage.errors import MissingFileError
@@ -137,6 +137,9 @@ class DeltaSession(TableSession):
     :param delta_options: returns the options with which the package ``deltalake`` reaches a location's store
     """
 
+    #: Opens checkpoints that are too large for this process; None if no engine can.
+    large: LargeReader | None = None
+
     def __init__(
         self,
         storage: Storage,
@@ -168,7 +171,7 @@ class DeltaSession(TableSession):
     def open_log(self, location: str) -> TableLog:
         """Return the log of the table at a location. Nothing is read yet."""
         files = self.files_of(location)
-        return TableLog(files, location, CheckpointFiles(files))
+        return TableLog(files, location, CheckpointFiles(files, self.large))
 
     def data_files(self, location: str) -> DeltaFiles:
         """Return the data files of the table at a location. Nothing is read yet."""

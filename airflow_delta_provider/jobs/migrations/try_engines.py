@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.request.check_options import TRIED, TryEngine
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import normal_location
 from airflow_delta_provider.jobs.delta.session import DeltaSession
-from airflow_delta_provider.jobs.process import Progress, Timings, has_java
+from airflow_delta_provider.jobs.process import Progress, Timings, has_java, memory_limit
 from airflow_delta_provider.jobs.storage.local_storage import local_path
 
 _READER = "airflow_delta_provider.jobs.migrations.engine_reader"
@@ -44,8 +44,6 @@ _MOST_TEXT = 300
 _INTERVAL = 0.1
 #: Share of the memory that an engine may take.
 _SHARE = 0.5
-#: Files with the limit of a container's memory: of the second version of control groups, and of the first.
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def run(session: DeltaSession, text: str, request: JobRequest, progress: Progress) -> TableReport:
@@ -263,15 +261,6 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> str:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_INTERVAL)
     return ""
-
-
-def memory_limit() -> int:
-    """Return the memory of this machine, or of this container if that is less, in bytes."""
-    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for file in _LIMITS:
-        with suppress(OSError, ValueError):  # not Linux, or no limit
-            limits.append(int(file.read_text()))
-    return min(limits)
 
 
 def _memory(pid: int) -> int:

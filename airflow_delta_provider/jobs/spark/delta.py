@@ -31,7 +31,12 @@ from airflow_delta_provider.domain.engine.spark_library import (
 from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import TableName
-from airflow_delta_provider.jobs.delta.checkpoint_files import CheckpointColumns, CheckpointFiles, LargeCheckpoint
+from airflow_delta_provider.jobs.delta.checkpoint_files import (
+    LEAST_BYTES,
+    CheckpointColumns,
+    CheckpointFiles,
+    LargeCheckpoint,
+)
 from airflow_delta_provider.jobs.delta.session import DeltaSession, TableTasks
 from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.process import Progress
@@ -54,8 +59,6 @@ _MOST_OTHERWISE = 16 * 1024 * 1024
 #: Setting of the session, and its default: number of files of a table above which tasks read its checkpoints for an
 #: audit.
 FILES_ON_DRIVER, _MOST_FILES = "spark.airflow_delta_provider.filesOnDriver", 2_000_000
-#: Minimum number of bytes that a file takes in a checkpoint.
-_LEAST_BYTES = 4
 
 
 class SparkCheckpointFiles(CheckpointFiles):
@@ -75,7 +78,7 @@ class SparkCheckpointFiles(CheckpointFiles):
             raise AllFilesNeededError(f"{FILES_ON_DRIVER} is {text!r}, which is not a number of files")
         most = int(text)
         size = sum(self._storage.size(f"{directory}/{name}") for name in names)
-        if size < most * _LEAST_BYTES and not any(map(is_uuid_named, names)):
+        if size < most * LEAST_BYTES and not any(map(is_uuid_named, names)):
             return None
         checkpoint = SparkCheckpoint(self._spark, self._storage, directory, names)
         return checkpoint if checkpoint.number > most else None
