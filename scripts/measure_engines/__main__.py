@@ -1,11 +1,11 @@
 """Builds the environments, makes the tables, tries every engine, and writes ``results.json``.
 
-    python -m scripts.measure_engines FOLDER [ENGINE …]
+    python -m scripts.measure_engines FOLDER [ENGINE …] [--situation NAME …]
 
-Named engines are measured again, the others keep what they have. Some 10 GB below FOLDER, and an hour. At the end, it
-prints which engines returned wrong rows without an error. A run that was cut off goes on where it was: answers are
-kept in FOLDER/answers until they are in ``results.json``. An engine that hangs, aborts or fills memory at a table is
-not measured with it, and goes on with the next one.
+Named engines are measured again, the others keep what they have. With named situations, only those are measured again.
+Some 10 GB below FOLDER, and an hour. At the end, it prints which engines returned wrong rows without an error. A run
+that was cut off goes on where it was: answers are kept in FOLDER/answers until they are in ``results.json``. An engine
+that hangs, aborts or fills memory at a table is not measured with it, and goes on with the next one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import json
 import re
 import shutil
 import sys
+from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import product
@@ -39,14 +40,21 @@ RESULTS = _HERE / "results.json"
 _TRY = ("-m", "scripts.measure_engines.try_engine")
 #: Paths of this machine in what engines say.
 _PLACE = re.compile(r"(?:file:/*)?/[^\s'\"]*(?:copies|environments|situations)/[^\s'\"]*")
+#: Engines that read a copy in an object store, so that absolute paths lead elsewhere.
+_OF_COPIES = ("trino", "sharing")
 #: Seconds that an engine has for a table.
 _SECONDS = 120
 
 
-def main(folder: Path, only: list[str]) -> None:
-    """Measure and write the results."""
+def main(folder: Path, only: Collection[str], named: Collection[str] = ()) -> None:
+    """Measure and write the results.
+
+    :param only: engines or their releases; empty for all
+    :param named: situations; empty for all, and for the tables with one feature each
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    made, special = _tables(folder / "tables"), _situations(folder / "situations")
+    made = {} if named else _tables(folder / "tables")
+    special = _situations(folder / "situations", named or situations.SITUATIONS)
     unkept = "path", "expected", "columns", "rows", "types"
     for release in RELEASES:
         if only and release.name not in only and f"{release.name} {release.version}" not in only:
@@ -59,16 +67,23 @@ def main(folder: Path, only: list[str]) -> None:
         results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"engines": {}}
         for kind, tried in (("tables", made), ("situations", special)):
             results.setdefault(kind, {}).update(
-                (name, {key: value for key, value in table.items() if key not in unkept})
+                (name, _without_place({key: value for key, value in table.items() if key not in unkept}, folder))
                 for name, table in tried.items()
             )
-        results["engines"][key] = {"packages": release.packages, "date": day, "tables": found, "situations": read}
+        before = results["engines"].get(key, {}) if named else {}
+        kept = {kind: before.get(kind, {}) | new for kind, new in (("tables", found), ("situations", read))}
+        results["engines"][key] = {"packages": release.packages, "date": before.get("date", day), **kept}
         RESULTS.write_text(f"{json.dumps(results, indent=1, sort_keys=True)}\n", encoding="utf-8")
         for kind in ("tables", "situations"):
             _kept(folder, release, kind).unlink(missing_ok=True)
 
     for line in _wrong():
         print(line)
+
+
+def _without_place(table: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what is known of a table, without the folder of this machine in absolute paths of its files."""
+    return dict(json.loads(json.dumps(table).replace(str(folder), "/measured")))
 
 
 def _wrong() -> Iterator[str]:
@@ -81,22 +96,28 @@ def _wrong() -> Iterator[str]:
                     yield f"{engine} | {name} | {way} | {outcome}"
 
 
-def _situations(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the tables of ``situations.py``, made once."""
+def _situations(folder: Path, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return the named tables of ``situations.py``, each made once."""
     listing = folder / "situations.json"
-    if not listing.exists():
+    made = dict(json.loads(listing.read_text(encoding="utf-8"))) if listing.exists() else {}
+    if missing := [name for name in names if name not in made]:
         from airflow_delta_provider.jobs.spark.session import own_session
 
         folder.mkdir(parents=True, exist_ok=True)
         settings = {"spark.sql.session.timeZone": "UTC", "spark.sql.shuffle.partitions": "1"}
-        made = situations.make(own_session("measure", "local[2]", "packages", settings), folder)
+        made |= situations.make(own_session("measure", "local[2]", "packages", settings), folder, missing)
         listing.write_text(json.dumps(made), encoding="utf-8")
-    return dict(json.loads(listing.read_text(encoding="utf-8")))
+        made = dict(json.loads(listing.read_text(encoding="utf-8")))
+    return {name: made[name] for name in names}
 
 
 def _reads(release: Measured, special: dict[str, dict[str, Any]], folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield what a release read of each table, by way and predicate: ``OK``, wrong rows, or why it did not read it."""
-    asked = {name: {key: table[key] for key in ("path", "predicates")} for name, table in special.items()}
+    asked = {
+        name: {key: table[key] for key in ("path", "predicates")}
+        for name, table in special.items()
+        if release.engine not in _OF_COPIES or not any(":/" in file["path"] for file in table["files"])
+    }
     for name, (lines, why) in _answers(release, asked, folder, "situations"):
         yield name, _outcomes(lines, special[name], _readers(release), why)
 
@@ -255,4 +276,9 @@ def _run(command: list[str], seconds: float) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).absolute(), sys.argv[2:])
+    parser = ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("engine", nargs="*")
+    parser.add_argument("--situation", action="append", default=[])
+    given = parser.parse_args()
+    main(given.folder.absolute(), given.engine, given.situation)

@@ -20,7 +20,7 @@ from typing import Any
 #: File in an environment that lists the jars.
 CLASSPATH = "classpath"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
+_COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, ">=": operator.ge}
 #: Getters of vectors, by the name of the type.
 _GETTERS = {
     "boolean": "getBoolean",
@@ -98,7 +98,8 @@ def rows(path: str, predicate: Any) -> list[dict[str, Any]]:
         if value is None:
             columns = gateway.jvm.java.util.ArrayList()
             columns.add(column)
-            builder = _asked(builder.withFilter, engine, kernel.expressions.Predicate("IS_NULL", columns))
+            test = comparison.upper().replace(" ", "_")
+            builder = _asked(builder.withFilter, engine, kernel.expressions.Predicate(test, columns))
         elif (literal := _literal(kernel, str(kind).lower(), wanted)) is not None:
             builder = _asked(builder.withFilter, engine, kernel.expressions.Predicate(comparison, column, literal))
     scan = builder.build()
@@ -219,13 +220,15 @@ def python_value(value: Any, kind: str) -> Any:
     """Return the value of a predicate as a column of a type gives it."""
     if isinstance(value, Mapping):
         ((_, value),) = value.items()
+    if value is None:
+        return None
     if kind.startswith("decimal"):
         return Decimal(str(value))
     if kind == "date":
         return date.fromisoformat(value)
     if kind.startswith("timestamp"):
         return datetime.fromisoformat(value).replace(tzinfo=timezone.utc if kind == "timestamp" else None)
-    return float(value) if kind in ("float", "double") and value is not None else value
+    return float(value) if kind in ("float", "double") else value
 
 
 def _literal(kernel: Any, kind: str, value: Any) -> Any:
@@ -251,10 +254,10 @@ def _literal(kernel: Any, kind: str, value: Any) -> Any:
 
 def meets(value: Any, comparison: str, wanted: Any) -> bool:
     """Return True if a value meets a comparison as Spark makes it."""
-    if comparison == "is null" or value is None:
-        return comparison == "is null" and value is None
-    if isinstance(value, float) and math.isnan(value):
-        return comparison == ">"  # Spark takes NaN as greater than all others
+    if value is None or wanted is None:
+        return (comparison == "is null") is (value is None) and wanted is None
+    if isinstance(value, float) and math.isnan(value):  # Spark takes NaN as greater than all others
+        return comparison in (("=", ">=") if math.isnan(wanted) else (">", ">="))
     return bool(_COMPARISONS[comparison](value, wanted))
 
 

@@ -6,7 +6,7 @@ Engines read them in full and by predicates, since a reader can skip files or co
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ _VECTORS_OFF = "ALTER TABLE {t} SET TBLPROPERTIES ('delta.enableDeletionVectors'
 class Situation:
     """A table to read.
 
-    :param statements: statements that make it; ``{t}`` is its name
+    :param statements: statements that make it; ``{t}`` is its name, ``{base}`` that of a table that it clones
     :param predicates: predicates to read it by
     """
 
@@ -81,6 +81,12 @@ def _partitions() -> Iterator[tuple[str, Situation]]:
     rows = "INSERT INTO {t} VALUES (1, NULL, NULL), (2, 'a', 1), (3, '', 2), (4, 'a/b', 3), (5, 'a b%', 4)"
     odd: tuple[Predicate, ...] = (("p", "=", "a/b"), ("p", "is null", None), ("q", "is null", None))
     yield "partitions, odd strings", Situation(_table(columns, rows, by="p, q"), odd)
+    rows = "INSERT INTO {t} VALUES (1, 'a'), (2, 'b'), (3, NULL)"
+    paths = _table("id INT, p STRING", rows, by="p", properties="delta.randomizeFilePrefixes=true")
+    by_id: tuple[Predicate, ...] = (("p", "=", "a"), ("p", "is null", None), ("id", "=", 1))
+    yield "partitions, random file prefixes", Situation(paths, by_id)
+    base = [each.replace("{t}", "{base}") for each in _table("id INT, p STRING", rows)]
+    yield "shallow clone", Situation((*base, "CREATE TABLE {t} SHALLOW CLONE {base}"), by_id)
     rows = "INSERT INTO {t} VALUES (1, X'61'), (2, NULL)"
     yield "partitions, binary", Situation(_table("id INT, p BINARY", rows, by="p"))
     rows = "INSERT INTO {t} VALUES (1, 1.5), (2, 2.25), (3, NULL)"
@@ -274,6 +280,9 @@ def _values() -> Iterator[tuple[str, Situation]]:
     yield "doubles, NaN in a file of its own", Situation(_table("id INT, x DOUBLE", *single), by_x)
     together = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1.5D), (2, DOUBLE('NaN')), (3, 2.5D)"
     yield "doubles, NaN beside numbers", Situation(_table("id INT, x DOUBLE", together), by_x)
+    flags = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, true), (2, false), (3, NULL)"
+    by_b: tuple[Predicate, ...] = (("b", "=", True), ("b", "is null", None), ("b", "is not null", None))
+    yield "booleans", Situation(_table("id INT, b BOOLEAN", flags), by_b)
     digits = "12345678901234567890.123456789012345678", "-0.000000000000000001", "0"
     single = [f"INSERT INTO {{t}} VALUES ({n}, {value})" for n, value in enumerate(digits)]
     yield "decimals, 38 digits", Situation(_table("id INT, d DECIMAL(38,18)", *single), (("d", ">", 1), ("d", "<", 0)))
@@ -323,17 +332,21 @@ SITUATIONS: dict[str, Situation] = dict(
 )
 
 
-def make(spark: Any, folder: Path) -> dict[str, dict[str, Any]]:
-    """Make all tables below a folder; return the predicates of each, the rows that are right, and the log's entries.
+def make(spark: Any, folder: Path, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Make tables below a folder; return the predicates of each, the rows that are right, and the log's entries.
 
     :param spark: session with Delta, in the time zone UTC
+    :param names: the situations to make
     """
     made = {}
     for number, (name, situation) in enumerate(SITUATIONS.items()):
-        path = folder / f"s{number}"
-        shutil.rmtree(path, ignore_errors=True)
+        if name not in names:
+            continue
+        path, base = folder / f"s{number}", folder / f"s{number}-base"
+        for each in (path, base):
+            shutil.rmtree(each, ignore_errors=True)
         for statement in situation.statements:
-            spark.sql(statement.replace("{t}", f"delta.`{path}`"))
+            spark.sql(statement.replace("{t}", f"delta.`{path}`").replace("{base}", f"delta.`{base}`"))
         expected = expected_rows(spark, path, situation.predicates)
         made[name] = {"path": str(path), "predicates": situation.predicates, "expected": expected, **entries_of(path)}
         made[name]["statements"] = situation.statements

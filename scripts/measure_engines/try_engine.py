@@ -207,7 +207,7 @@ WAYS: dict[str, dict[str, Try]] = {
 }
 
 
-_COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
+_COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, ">=": operator.ge}
 
 
 def comparable(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -258,6 +258,8 @@ def _python_value(value: Any, *, zone: bool) -> Any:
     ((kind, text),) = value.items()
     if kind == "DOUBLE":
         return float(text)
+    if kind.startswith("DECIMAL"):
+        return Decimal(text)
     if kind == "DATE":
         return date.fromisoformat(text)
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc if zone else None)
@@ -265,7 +267,9 @@ def _python_value(value: Any, *, zone: bool) -> Any:
 
 def _expression(column: Any, predicate: Any, *, zone: bool = False) -> Any:
     _, comparison, value = predicate
-    return column.is_null() if value is None else _COMPARISONS[comparison](column, _python_value(value, zone=zone))
+    if value is None:
+        return column.is_null() if comparison == "is null" else ~column.is_null()
+    return _COMPARISONS[comparison](column, _python_value(value, zone=zone))
 
 
 def _query_rows(path: str, predicate: Any) -> Any:
@@ -293,7 +297,7 @@ def _arrow_rows(path: str, predicate: Any) -> Any:
     data = DeltaTable(path).to_pyarrow_dataset()
     field, (_, comparison, value) = ds.field(predicate[0]), predicate
     if value is None:
-        return data.to_table(filter=field.is_null()).to_pylist()
+        return data.to_table(filter=_expression(field, predicate)).to_pylist()
     kind = data.schema.field(predicate[0]).type
     scalar = pa.scalar(_python_value(value, zone=bool(getattr(kind, "tz", None))))
     return data.to_table(filter=_COMPARISONS[comparison](field, scalar)).to_pylist()

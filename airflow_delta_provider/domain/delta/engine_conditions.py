@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadat
 from airflow_delta_provider.domain.delta.protocol import Protocol
 from airflow_delta_provider.domain.delta.table_properties import MappingMode
 from airflow_delta_provider.domain.engine.conditions import (
+    AbsolutePaths,
     Bounds,
     Checkpoints,
     CheckpointVectors,
@@ -29,11 +30,13 @@ from airflow_delta_provider.domain.engine.conditions import (
     InexactDecimals,
     MappingModes,
     Microseconds,
+    MissingBounds,
     NullPartitions,
     OldTypes,
     OwnNames,
     PartialCounts,
     Partitions,
+    PathPartitions,
     Place,
     Properties,
     ProtocolVersions,
@@ -357,8 +360,9 @@ def _(clause: Clause, traits: TableTraits) -> Decision | None:
     return None
 
 
-@_by_metadata.register
-def _(clause: Checkpoints, traits: TableTraits) -> None:
+@_by_metadata.register(AbsolutePaths)
+@_by_metadata.register(Checkpoints)
+def _(clause: Clause, traits: TableTraits) -> None:
     del clause, traits
 
 
@@ -385,14 +389,16 @@ def _(clause: Microseconds, traits: TableTraits) -> Decision | None:
     return None if any(kind in clause.types for _, kind in (*traits.partitions, *traits.columns)) else _NO
 
 
-@_by_metadata.register
-def _(clause: PartialCounts, traits: TableTraits) -> Decision | None:
+@_by_metadata.register(MissingBounds)
+@_by_metadata.register(PartialCounts)
+def _(clause: Clause, traits: TableTraits) -> Decision | None:
     del clause
     return None if traits.columns else _NO
 
 
-@_by_metadata.register
-def _(clause: NullPartitions, traits: TableTraits) -> Decision | None:
+@_by_metadata.register(NullPartitions)
+@_by_metadata.register(PathPartitions)
+def _(clause: Clause, traits: TableTraits) -> Decision | None:
     del clause
     return None if traits.partitions else _NO
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from urllib.parse import unquote
 
 from airflow_delta_provider.domain.delta.column_statistics import read_statistics
 from airflow_delta_provider.domain.delta.data_type import (
@@ -26,6 +27,7 @@ from airflow_delta_provider.domain.delta.log_files import LogSegment, is_multi_p
 from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name, physical_parts
 from airflow_delta_provider.domain.delta.partition_value import parse_moment
 from airflow_delta_provider.domain.engine.conditions import (
+    AbsolutePaths,
     Bounds,
     Checkpoints,
     CheckpointVectors,
@@ -34,9 +36,11 @@ from airflow_delta_provider.domain.engine.conditions import (
     Decision,
     InexactDecimals,
     Microseconds,
+    MissingBounds,
     NullPartitions,
     OldTypes,
     PartialCounts,
+    PathPartitions,
     ShortDecimals,
     Values,
     Vectors,
@@ -45,6 +49,8 @@ from airflow_delta_provider.domain.engine.conditions import (
 _NO = Decision(ClauseState.NO)
 _LISTS_VECTORS = Decision(ClauseState.YES, "the newest checkpoint lists files with deletion vectors")
 _MOMENTS = frozenset({"date", "timestamp", "timestamp_ntz"})
+#: Types whose columns no engine expects to have bounds.
+_WITHOUT_BOUNDS = frozenset({"binary", "variant", "void"})
 #: Number of files whose footers are read for one clause, and of files that are kept for it.
 _MOST_FOOTERS, _MOST_KEPT = 20, 1_000
 
@@ -453,6 +459,54 @@ class _HasPartialCounts:
         )
 
 
+class _LacksBound:
+    """Looks for a top-level column whose bounds a file leaves out, although it has bounds and values of the column."""
+
+    def __init__(self, clause: MissingBounds, metadata: Metadata) -> None:
+        del clause
+        without = {each.name for each in metadata.schema.fields if family_of(each.data_type) in _WITHOUT_BOUNDS}
+        columns = _data_columns(metadata, PrimitiveType, DecimalType)
+        self._columns = {name: column for name, column in columns.items() if column not in without}
+        self._found = _NO
+
+    def note(self, add: Mapping[str, Any]) -> None:
+        if self._found.met is ClauseState.YES:
+            return
+        stats = _statistics(add)
+        counts, rows = stats.get("nullCount"), stats.get("numRecords")
+        sides = [side for key in ("minValues", "maxValues") if isinstance(side := stats.get(key), Mapping)]
+        for name, column in self._columns.items():
+            has_values = rows is not None and _at(counts, (name,)) not in (None, rows)
+            if has_values and any(side.get(name) is None for side in sides):
+                self._found = Decision(
+                    ClauseState.YES, f"the statistics of some files have no bounds of column {column}"
+                )
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        del read_types
+        return self._found
+
+
+#: Begin of a path that is not relative to the table.
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+class _HasAbsolutePath:
+    """Looks for a file that the log does not name relative to the table."""
+
+    def __init__(self, clause: AbsolutePaths, metadata: Metadata) -> None:
+        del clause, metadata
+        self._found = _NO
+
+    def note(self, add: Mapping[str, Any]) -> None:
+        if _ABSOLUTE.match(str(add["path"])):
+            self._found = Decision(ClauseState.YES, "the log has absolute paths of files, as in a shallow clone")
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        del read_types
+        return self._found
+
+
 class _HasPartitionValue:
     """Looks for a partition value of a kind."""
 
@@ -472,10 +526,10 @@ class _HasPartitionValue:
             self._found = Decision(ClauseState.UNKNOWN, "the partition values of some files are not known")
             return
         for key, column in self._columns.items():
-            if why := self._why(column, values.get(key) or None):
+            if why := self._why(column, values.get(key) or None, add):
                 self._found = Decision(ClauseState.YES, why)
 
-    def _why(self, column: StructField, text: Any) -> str:
+    def _why(self, column: StructField, text: Any, add: Mapping[str, Any]) -> str:
         """Return why a value is of the kind; empty if it is not."""
         raise NotImplementedError
 
@@ -485,7 +539,8 @@ class _HasPartitionValue:
 
 
 class _HasShortDecimal(_HasPartitionValue):
-    def _why(self, column: StructField, text: Any) -> str:
+    def _why(self, column: StructField, text: Any, add: Mapping[str, Any]) -> str:
+        del add
         if not isinstance(column.data_type, DecimalType) or not isinstance(text, str):
             return ""
         scale = column.data_type.scale
@@ -495,8 +550,45 @@ class _HasShortDecimal(_HasPartitionValue):
 
 
 class _HasNullPartition(_HasPartitionValue):
-    def _why(self, column: StructField, text: Any) -> str:
+    def _why(self, column: StructField, text: Any, add: Mapping[str, Any]) -> str:
+        del add
         return f"partition column {column.name} is NULL in some files" if text is None else ""
+
+
+#: Value in a path for NULL.
+_NULL_IN_PATH = "__HIVE_DEFAULT_PARTITION__"
+
+
+class _HasOtherPath(_HasPartitionValue):
+    def __init__(self, clause: PathPartitions, metadata: Metadata) -> None:
+        super().__init__(clause, metadata)
+        self._in_files = clause.in_files
+        self._without: list[tuple[FilePlace, StructField]] = []
+
+    def _why(self, column: StructField, text: Any, add: Mapping[str, Any]) -> str:
+        folders = [part.partition("=") for part in unquote(str(add["path"])).split("/")[:-1]]
+        stated = {unquote(name): unquote(value) for name, equals, value in folders if equals}
+        value = stated.get(column.name)
+        if value is None:
+            if len(self._without) <= _MOST_FOOTERS:
+                self._without.append(((str(add["path"]), int(add.get("size") or 0)), column))
+            return ""
+        is_text = family_of(column.data_type) == "string"
+        if (value == _NULL_IN_PATH) is (text is None) and (text is None or not is_text or value == text):
+            return ""
+        return f"the path of a file gives {value} for partition column {column.name}, and the log {text}"
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        for number, (place, column) in enumerate(self._without if self._found is _NO else ()):
+            missing = f"the path of a file does not have partition column {column.name}"
+            if self._in_files:
+                return Decision(ClauseState.YES, missing)
+            types = read_types(place) if number < _MOST_FOOTERS else "not all footers were read"
+            if isinstance(types, str):
+                return Decision(ClauseState.UNKNOWN, f"{missing}, and {types}")
+            if (column.name,) not in types:
+                return Decision(ClauseState.YES, f"{missing}, and the file does not have it either")
+        return self._found
 
 
 class _HasOldType:
@@ -557,6 +649,9 @@ _CASES: Mapping[type[Clause], Callable[[Any, Metadata], Any]] = {
     InexactDecimals: _HasInexactDecimal,
     Microseconds: _HasMicroseconds,
     OldTypes: _HasOldType,
+    MissingBounds: _LacksBound,
+    AbsolutePaths: _HasAbsolutePath,
+    PathPartitions: _HasOtherPath,
     NullPartitions: _HasNullPartition,
     PartialCounts: _HasPartialCounts,
     ShortDecimals: _HasShortDecimal,

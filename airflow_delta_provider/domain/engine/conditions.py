@@ -241,6 +241,38 @@ class PartialCounts(Clause):
 
 
 @dataclass(frozen=True)
+class MissingBounds(Clause):
+    """The bounds of some live file leave out a column with values, such as a boolean one of Delta Spark."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class AbsolutePaths(Clause):
+    """The log has an absolute path of some live file, as in a shallow clone."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class PathPartitions(Clause):
+    """The path of some live file does not have its partition values, as ``column=value``.
+
+    :param in_files: False if the file does not have the column either, or the path has another value
+    """
+
+    in_files: bool
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
 class NullPartitions(Clause):
     """A partition value of a live file is NULL."""
 
@@ -435,6 +467,10 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "inexact_decimals": _flagged(InexactDecimals),
     "microseconds": lambda value: Microseconds(_strings(value)),
     "partial_null_counts": _flagged(PartialCounts),
+    "missing_bounds": _flagged(MissingBounds),
+    "absolute_paths": _flagged(AbsolutePaths),
+    "paths_without_partitions": _flagged(lambda: PathPartitions(in_files=True)),
+    "files_without_partitions": _flagged(lambda: PathPartitions(in_files=False)),
     "null_partition_values": _flagged(NullPartitions),
     "short_decimals": _flagged(ShortDecimals),
 }
@@ -462,6 +498,10 @@ _FORMS: Mapping[str, str] = {
     "inexact_decimals": "it has to be true",
     "microseconds": "it has to be a list of types",
     "partial_null_counts": "it has to be true",
+    "missing_bounds": "it has to be true",
+    "absolute_paths": "it has to be true",
+    "paths_without_partitions": "it has to be true",
+    "files_without_partitions": "it has to be true",
     "null_partition_values": "it has to be true",
     "short_decimals": "it has to be true",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pytest
@@ -430,6 +431,71 @@ def test_short_decimals_are_partition_values_with_fewer_digits_than_the_scale(tm
     table = Table(tmp_path / "t", field("id", "integer"), field("p", "decimal(9,3)"), partitions=["p"])
     found = table.add(partition={"p": value}).check("Acme 1", **acme({"short_decimals": True})).findings
     assert [finding.code for finding in found] == (["CP03"] if short else [])
+
+
+def flags(path, bounds, counts):
+    stats = {"numRecords": 2, **{key: {"id": 1, **bounds} for key in ("minValues", "maxValues")}, "nullCount": counts}
+    return Table(path, field("id", "integer"), field("b", "boolean")).add(stats)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "counts", "met"),
+    [
+        ({}, {"id": 0, "b": 0}, True),
+        ({"b": None}, {"id": 0, "b": 1}, True),
+        ({"b": True}, {"id": 0, "b": 0}, False),
+        ({}, {"id": 0, "b": 2}, False),  # NULL only
+        ({}, {"id": 0}, False),  # not counted: added later, or not indexed
+    ],
+)
+def test_bounds_are_missing_if_a_counted_column_with_values_has_none(tmp_path, bounds, counts, met):
+    found = flags(tmp_path / "t", bounds, counts).check("Acme 1", **acme({"missing_bounds": True})).findings
+    assert [finding.code for finding in found] == (["CP03"] if met else [])
+
+
+def test_filters_of_deltalake_lose_rows_by_booleans_of_delta_spark(tmp_path):
+    table = flags(tmp_path / "t", {}, {"id": 0, "b": 0})
+    (finding,) = table.check("deltalake to_pyarrow_table 1.6.6").findings
+    assert finding.code == "CP03"
+    assert "no bounds of column b" in str(finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("path", "met"),
+    [("part-13.parquet", False), ("s3://b/t/part-13.parquet", True), ("file:/t/part-13.parquet", True), ("/t/p", True)],
+)
+def test_paths_are_absolute_by_a_scheme_or_a_slash(tmp_path, path, met):
+    table = Table(tmp_path / "t", field("id", "integer")).add()
+    table.actions[-1]["add"]["path"] = path
+    found = table.check("Acme 1", **acme({"absolute_paths": True})).findings
+    assert [finding.code for finding in found] == (["CP03"] if met else [])
+
+
+@pytest.mark.parametrize(
+    ("folder", "value", "by_path", "by_file"),
+    [
+        ("p=a", "a", False, False),
+        ("p=a%252Fb", "a/b", False, False),
+        ("p=__HIVE_DEFAULT_PARTITION__", None, False, False),
+        ("p=__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__", True, True),
+        ("p=b", "a", True, True),
+        ("Ab", "a", True, True),
+        ("Ab", None, True, True),
+    ],
+)
+@pytest.mark.parametrize("stored", [True, False])
+def test_paths_of_files_have_partition_values(tmp_path, folder, value, by_path, by_file, stored):
+    data = pa.table({"id": [1], "p": ["a"]} if stored else {"id": [1]})
+    table = Table(tmp_path / "t", field("id", "integer"), field("p", "string"), partitions=["p"])
+    add = table.add(partition={"p": value}, table=data).actions[-1]["add"]
+    place = table.path / unquote(folder) / add["path"]
+    place.parent.mkdir()
+    table.path.joinpath(add["path"]).rename(place)
+    add["path"] = f"{folder}/{add['path']}"
+    decided_by_file = by_file and not (stored and folder == "Ab")
+    for key, met in (("paths_without_partitions", by_path), ("files_without_partitions", decided_by_file)):
+        found = table.check("Acme 1", **acme({key: True})).findings
+        assert [finding.code for finding in found] == (["CP03"] if met else []), key
 
 
 @pytest.mark.parametrize(
