@@ -55,6 +55,7 @@ def _reads_alone(request: JobRequest) -> bool:
         KINDS[request.kind].reading_job is not None
         and not request.options.needs_rows
         and all(map(_is_path, request.tables))
+        and "://" not in (request.options.state_path or "")
     )
 
 
