@@ -76,6 +76,14 @@ class StructType:
         """The fields by name; the first one if several have the same."""
         return {field.name: field for field in reversed(self.fields)}
 
+    @cached_property
+    def places(self) -> Mapping[tuple[str, ...], list[Column]]:
+        """All places in the struct by their lowered paths."""
+        places: dict[tuple[str, ...], list[Column]] = {}
+        for column in all_columns(self):
+            places.setdefault(lowered(column.parts), []).append(column)
+        return places
+
     def __str__(self) -> str:
         return f"struct<{','.join(f'{f.name}:{f.data_type}' for f in self.fields)}>"
 
@@ -350,34 +358,42 @@ def children(column: Column) -> Iterator[Column]:
 
 
 def find_column(schema: StructType, path: str) -> Column:
-    """Return the column that ``path`` names, ignoring case, as Spark does by default.
-
-    A top-level name that equals the whole string needs no quotes, unless the string also names a nested field. A path
-    with backticks is never read that way, so ``str(column)`` finds its column.
+    """Return the column that ``path`` names, as :func:`columns_named` reads it.
 
     :raises UnknownColumnError: if no column matches (the message suggests similar names), or more than one
     """
-    columns = list(all_columns(schema))
-    unquoted = [column for column in columns if column.parts == (path,)]
-    try:
-        parts = parse_path(path)
-    except UnknownColumnError:
-        if not unquoted:
-            raise
-        return unquoted[0]
-    exact = [column for column in columns if column.parts == parts]
-    found = exact or [column for column in columns if lowered(column.parts) == lowered(parts)]
-    if "`" not in path:
-        found += [column for column in unquoted if column not in found]
+    found = columns_named(schema, path)
     if len(found) == 1:
         return found[0]
     if found:
         both = " or ".join(".".join(quote(part) for part in column.parts) for column in found)
         raise AmbiguousColumnError(f"{path!r} is ambiguous: write {both}.")
-    known = [str(column) for column in columns]
+    known = [str(column) for column in all_columns(schema)]
     raise UnknownColumnError(
         f"There is no column {path!r}.{did_you_mean(path, known)} The table has {listed(known, 20)}."
     )
+
+
+def columns_named(schema: StructType, path: str) -> list[Column]:
+    """Return the columns that ``path`` can name, ignoring case, as Spark does by default.
+
+    A top-level name that equals the whole string needs no quotes, unless the string also names a nested field. A path
+    with backticks is never read that way, so ``str(column)`` finds its column.
+
+    :raises UnknownColumnError: if it is not a path, and no top-level name either
+    """
+    unquoted = [column for column in schema.places.get(lowered((path,)), ()) if column.parts == (path,)]
+    try:
+        parts = parse_path(path)
+    except UnknownColumnError:
+        if not unquoted:
+            raise
+        return unquoted[:1]
+    same = schema.places.get(lowered(parts), [])
+    found = [column for column in same if column.parts == parts] or list(same)
+    if "`" not in path:
+        found += [column for column in unquoted if column not in found]
+    return found
 
 
 def _is_plain(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
 from dataclasses import replace
 
@@ -85,6 +86,35 @@ def test_drops_are_one_statement_then_each_rename_then_all_adds():
     assert planned.plan.commits == 4
     assert "Each statement is its own commit: 4" in planned.plan.notes[0]
     assert not planned.plan.upgrades_protocol
+
+
+@pytest.mark.parametrize("change", ["drop", "rename", "add", "drop twice", "rename again", "drop nested"])
+def test_work_grows_with_the_names_and_not_with_their_square(change):
+    def calls(count: int) -> int:
+        names = [f"c{n}" for n in range(count)]
+        columns = [field(name, INT) for name in names]
+        state = sql_table(mapped(struct(*columns, field("s", struct(*columns)))))
+        renamed = {name: f"r{name}" for name in names}
+        before = sql_table(mapped(struct(*(field(f"o{name}", INT) for name in names))))
+        asked, memory = {
+            "drop": ({"drop": names}, state),
+            "rename": ({"rename": renamed}, state),
+            "add": ({"add": {f"s.{new}": "int" for new in renamed.values()}}, state),
+            "drop twice": ({"drop": [*names, *map(str.upper, names)]}, state),
+            "rename again": ({"rename": {f"o{name}": name for name in names}}, before),
+            "drop nested": ({"drop": ["s", *(f"s.{name}" for name in names)]}, state),
+        }[change]
+        past, options = remember(memory, state), AlterColumnsOptions(**asked)
+
+        def work() -> None:
+            needs_past_columns(options, state.metadata)
+            plan(state, memory=past, **asked)
+
+        profile = cProfile.Profile()
+        profile.runcall(work)
+        return sum(entry.callcount for entry in profile.getstats())
+
+    assert calls(200) < 3 * calls(100)
 
 
 def test_table_with_usage_tracking_is_changed_in_one_commit_without_sql():

@@ -34,7 +34,7 @@ from airflow_delta_provider.domain.delta.expression import expression_of_invaria
 from airflow_delta_provider.domain.delta.features.columns import GENERATED_COLUMNS, INVARIANTS
 from airflow_delta_provider.domain.delta.features.log import CLUSTERING_DOMAIN, clustering_columns
 from airflow_delta_provider.domain.delta.features.registry import FEATURES
-from airflow_delta_provider.domain.delta.metadata import MappedField, MappedSchema, is_plain_name, physical_parts
+from airflow_delta_provider.domain.delta.metadata import is_plain_name, physical_parts
 from airflow_delta_provider.domain.delta.protocol import has_feature
 from airflow_delta_provider.domain.delta.sql_type import render_sql_type
 from airflow_delta_provider.domain.delta.table_state import TableState
@@ -358,13 +358,14 @@ def verify_altered(alteration: Alteration, before: TableState, after: TableState
     :param before: state that the plan was made on
     """
     old, new = before.metadata.mapped_schema, after.metadata.mapped_schema
+    was_at = {field.column.parts: field for field in reversed(old.fields)}
     present = {lowered(field.column.parts): field for field in new.fields}
     for parts in alteration.drops:
-        was = _at(old, parts)
+        was = was_at.get(parts)
         if was is not None and was.id in new.ids:
             yield _not_as_asked("{column} should have been dropped, but is still there", after, path_text(parts))
     for rename in alteration.renames:
-        was = _at(old, rename.parts)
+        was = was_at.get(rename.parts)
         now = None if was is None or was.id is None else new.by_id.get(was.id)
         if was is not None and (now is None or now.name != was.name or now.column.parts[-1] != rename.new):
             actual = "gone" if now is None else f"called {now.column}, under {now.name!r} in data files"
@@ -387,10 +388,6 @@ def verify_altered(alteration: Alteration, before: TableState, after: TableState
                 version=after.version,
                 column=text,
             )
-
-
-def _at(schema: MappedSchema, parts: Parts) -> MappedField | None:
-    return next((field for field in schema.fields if field.column.parts == parts), None)
 
 
 def _not_as_asked(what: str, after: TableState, column: str, **facts: Any) -> Finding:

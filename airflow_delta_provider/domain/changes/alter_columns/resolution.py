@@ -6,7 +6,9 @@ name as renamed, only if the table's log shows that the column existed. Otherwis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from airflow_delta_provider.domain.changes.schema import PastColumns, drop_columns, rename_columns
@@ -18,6 +20,7 @@ from airflow_delta_provider.domain.delta.data_type import (
     StructType,
     UnknownColumnError,
     UnknownTypeError,
+    columns_named,
     find_column,
     lowered,
     parse_path,
@@ -65,14 +68,17 @@ class _Resolution:
         self._options = options
         self._schema = metadata.schema
         self._past = past
-        self._fields = {field.column.parts: field for field in metadata.mapped_schema.fields}
+        self._by_id: dict[int | None, list[MappedField]] = {}
+        for field in metadata.mapped_schema.fields:
+            self._by_id.setdefault(field.id, []).append(field)
         self._now: dict[str, Any] = parse_json(metadata.schema_string)
         self.refusals: list[Finding] = []
 
     def alteration(self) -> Alteration:
         found = {path: self._column(path) for path in (*self._options.drop, *self._options.rename)}
         done = self._renamed_before(found)
-        drops = [column for path in self._options.drop if (column := self._to_drop(path, found[path], done))]
+        kept = {field.column.parts for field in done.values()}
+        drops = [column for path in self._options.drop if (column := self._to_drop(path, found[path], kept))]
         to_rename = [
             (column, new)
             for path, new in self._options.rename.items()
@@ -84,8 +90,8 @@ class _Resolution:
             return Alteration()
         self._now = drop_columns(self._now, [column.parts for column in drops])
         renames = tuple(self._rename(to_rename))
-        targets = {rename.renamed for rename in renames} | {field.column.parts for field in done.values()}
-        adds = tuple(self._adds({lowered(parts) for parts in targets}))
+        self._now = rename_columns(self._now, renames)
+        adds = tuple(self._adds({lowered(parts) for parts in {rename.renamed for rename in renames} | kept}))
         return Alteration(tuple(column.parts for column in drops), renames, adds)
 
     def _column(self, path: str) -> Column | None:
@@ -103,44 +109,47 @@ class _Resolution:
     def _renamed_before(self, found: dict[str, Column | None]) -> dict[str, MappedField]:
         """Return the columns that already have their requested new name, by old path."""
         done: dict[str, MappedField] = {}
+        taken = self._taken()
         for path, text in self._options.rename.items():
             old = found[path]
-            if old is not None and not _lies_in(lowered(old.parts), self._taken_again(path)):
+            if old is not None and not any(taken.get(above, set()) - {path} for above in _prefixes(lowered(old.parts))):
                 continue
             ids = {number for parts in _readings(path) for number in self._past.ids_at(parts)}
-            for field in self._fields.values():
-                if field.id in ids and field.column.parts[-1] == _last_part(text) and field.column != old:
+            for field in (field for number in sorted(ids) for field in self._by_id.get(number, ())):
+                if field.column.parts[-1] == _last_part(text) and field.column != old:
                     done[path] = field
         return done
 
-    def _taken_again(self, path: str) -> set[Parts]:
-        """Return the paths that the rest of the request assigns to other columns."""
-        added = {parts for other in self._options.add for parts in _readings(other)}
-        renamed_to = {
-            (*parts[:-1], _last_part(text))
-            for other, text in self._options.rename.items()
-            if other != path
-            for parts in _readings(other)
-        }
-        return {lowered(parts) for parts in added | renamed_to}
+    def _taken(self) -> dict[Parts, set[str]]:
+        """Return the paths that the request assigns to columns, with the columns to rename; empty for new ones."""
+        taken: dict[Parts, set[str]] = {}
+        for path in self._options.add:
+            for parts in _readings(path):
+                taken.setdefault(lowered(parts), set()).add("")
+        for path, text in self._options.rename.items():
+            for parts in _readings(path):
+                taken.setdefault(lowered((*parts[:-1], _last_part(text))), set()).add(path)
+        return taken
 
-    def _to_drop(self, path: str, column: Column | None, done: dict[str, MappedField]) -> Column | None:
+    def _to_drop(self, path: str, column: Column | None, kept: set[Parts]) -> Column | None:
+        """Return a column if it is to be dropped.
+
+        :param kept: columns that already have the new name of a rename
+        """
         if column is not None:
-            renamed_to_it = any(field.column.parts == column.parts for field in done.values())
-            return None if renamed_to_it else column
+            return None if column.parts in kept else column
         known = [ids[-1] for parts in _readings(path) if (ids := self._past.ids_at(parts))]
         if not known:
             self._unknown(path)
             return None
-        for field in self._fields.values():
-            if field.id in known:
-                self._refuse(
-                    requests.UNKNOWN_COLUMN,
-                    "Column {column!r} no longer exists: it was renamed to {name}.",
-                    path,
-                    remedy="To drop it, use that name.",
-                    name=field.column,
-                )
+        for field in (field for number in sorted(set(known)) for field in self._by_id.get(number, ())):
+            self._refuse(
+                requests.UNKNOWN_COLUMN,
+                "Column {column!r} no longer exists: it was renamed to {name}.",
+                path,
+                remedy="To drop it, use that name.",
+                name=field.column,
+            )
         return None
 
     def _to_rename(self, path: str, column: Column | None) -> Column | None:
@@ -174,29 +183,37 @@ class _Resolution:
         yield parts[-1]
 
     def _check_once(self, drops: list[Column], renames: list[Column]) -> None:
-        changed = [(column, column in drops) for column in (*drops, *renames)]
-        for index, (column, is_dropped) in enumerate(changed):
-            for other, other_is_dropped in changed[:index]:
-                in_other = other_is_dropped and column.parts[: len(other.parts)] == other.parts
-                around_other = is_dropped and other.parts[: len(column.parts)] == column.parts
-                if column.parts == other.parts:
+        dropped = {column.parts for column in drops}
+        changed = (*drops, *renames)
+        at: dict[Parts, list[int]] = {}
+        below: dict[Parts, list[int]] = {}
+        for number, column in enumerate(changed):
+            parts, above = column.parts, _prefixes(column.parts)[:-1]
+            others = [other for path in above if path in dropped for other in at.get(path, ())]
+            others += below.get(parts, ()) if parts in dropped else ()
+            for index in sorted((*others, *at.get(parts, ()))):
+                other = changed[index]
+                if other.parts == parts:
                     what = "{column} would be changed twice."
-                elif in_other or around_other:
-                    what = "{other} and {column} would both be changed, but dropping one also drops the other."
                 else:
-                    continue
+                    what = "{other} and {column} would both be changed, but dropping one also drops the other."
                 remedy = "Request one change per column."
                 self._refuse(requests.COLUMN_TWICE, what, column, remedy=remedy, other=other)
+            at.setdefault(parts, []).append(number)
+            for path in above:
+                below.setdefault(path, []).append(number)
 
     def _rename(self, columns: list[tuple[Column, str]]) -> Iterator[ColumnName]:
         """Yield renames, nested columns first, while their parents still have their old names."""
+        places = {path: list(there) for path, there in self._schema_now().places.items()} if columns else {}
         for column, new in sorted(columns, key=lambda pair: -len(pair[0].parts)):
-            present = self._sibling((*column.parts[:-1], new))
+            rename = ColumnName(column.parts, new)
+            present = _one(places.get(lowered(rename.renamed), ()), rename.renamed)
             if present is not None:
                 self._exists("{asked} cannot be renamed to {name!r}", present, asked=column, name=new)
                 continue
-            rename = ColumnName(column.parts, new)
-            self._now = rename_columns(self._now, [rename])
+            places[lowered(column.parts)] = [c for c in places[lowered(column.parts)] if c.parts != column.parts]
+            places.setdefault(lowered(rename.renamed), []).append(dataclasses.replace(column, parts=rename.renamed))
             yield rename
 
     def _adds(self, targets: set[Parts]) -> Iterator[NewColumn]:
@@ -220,7 +237,7 @@ class _Resolution:
                 )
                 continue
             seen[lowered(parts)] = path
-            present = self._sibling(parts)
+            present = _one(self._renamed.places.get(lowered(parts), ()), parts)
             if present is None:
                 yield NewColumn(parts, render_sql_type(data_type))
             elif lowered(parts) in targets:
@@ -243,9 +260,8 @@ class _Resolution:
         if len(parts) == 1:
             return parts
         above = ".".join(quote(part) for part in parts[:-1])
-        schema = self._schema_now()
         try:
-            parent = find_column(schema, above)
+            parent = find_column(self._renamed, above)
         except UnknownColumnError as error:
             raise UnknownColumnError(
                 f"{path!r} cannot be added: {error} Put a name that contains a dot in backticks."
@@ -257,9 +273,10 @@ class _Resolution:
             )
         return (*parent.parts, parts[-1])
 
-    def _sibling(self, parts: Parts) -> Column | None:
-        """Return the column at ``parts``, in any case of its name; None if there is none."""
-        return _find(self._schema_now(), ".".join(quote(part) for part in parts))
+    @cached_property
+    def _renamed(self) -> StructType:
+        """The schema after drops and renames."""
+        return self._schema_now()
 
     def _schema_now(self) -> StructType:
         schema = type_from_json(self._now)
@@ -278,16 +295,23 @@ class _Resolution:
         self.refusals.append(rule.found(evidence, column=column, **known))
 
 
-def _lies_in(parts: Parts, paths: set[Parts]) -> bool:
-    """Return True if ``parts`` is one of ``paths`` or nested in one."""
-    return any(parts[:length] in paths for length in range(1, len(parts) + 1))
+def _prefixes(parts: Parts) -> list[Parts]:
+    """Return a path and the paths of its parents, the outermost first."""
+    return [parts[:length] for length in range(1, len(parts) + 1)]
+
+
+def _one(columns: Sequence[Column], parts: Parts) -> Column | None:
+    """Return the column at ``parts``; without one, the only column whose path differs in case."""
+    found = [column for column in columns if column.parts == parts] or columns
+    return found[0] if len(found) == 1 else None
 
 
 def _find(schema: StructType, path: str) -> Column | None:
     try:
-        return find_column(schema, path)
+        found = columns_named(schema, path)
     except UnknownColumnError:
         return None
+    return found[0] if len(found) == 1 else None
 
 
 def _readings(path: str) -> list[Parts]:
