@@ -204,7 +204,8 @@ def _surveyed(profile: Profile, version: str, table: Mapping[str, Any]) -> Deman
     survey = FileSurvey(read, clauses, LogSegment(0, None, tuple(table["checkpoints"]), (), None))
     for file in table["files"]:
         survey.note(file)
-    survey.note_checkpoint({"path": path, "deletionVector": {"": ""}} for path in table.get("checkpoint_vectors", ()))
+    for path in table.get("checkpoint_vectors", ()):
+        survey.note_listed({"path": path, "deletionVector": {"": ""}})
     types = {file["path"]: file["types"] for file in table["files"]}
     decisions = survey.decisions(lambda place: {tuple(k.split("/")): v for k, v in types[place[0]].items()})
     return replace(demands, traits=demands.traits.with_files(decisions))

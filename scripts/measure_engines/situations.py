@@ -6,13 +6,12 @@ Engines read them in full and by predicates, since a reader can skip files or co
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from airflow_delta_provider.domain.delta.live_file import LiveFile
-from airflow_delta_provider.domain.delta.log_files import select_segment
 from airflow_delta_provider.jobs.delta.engines import stored_types
 from airflow_delta_provider.jobs.delta.session import python_session
 from scripts.measure_engines.try_engine import comparable, condition
@@ -367,7 +366,8 @@ def entries_of(path: Path) -> dict[str, Any]:
     table = python_session().open_table(str(path))
     log, data = table.log, python_session().data_files(table.location)
     state = log.read_state(with_files=True)
-    adds = {add["path"]: add for add in log.live_adds(state, complete=True)}
+    listed: list[Mapping[str, Any]] = []
+    adds = {add["path"]: add for add in log.live_adds(state, complete=True, note_listed=listed.append)}
     files = {name: {key: add[key] for key in _FILE if key in add} for name, add in adds.items()}
     for name, file in files.items():
         if adds[name].get("stats_parsed") is not None:
@@ -384,6 +384,5 @@ def entries_of(path: Path) -> dict[str, Any]:
         "checkpoints": names,
     }
     if names:
-        listed = log.checkpoint_adds(select_segment(log.list_names(), state.version))
         found["checkpoint_vectors"] = [add["path"] for add in listed if add.get("deletionVector")]
     return found

@@ -78,14 +78,9 @@ class FileSurvey:
         self._of_listed = [clause for clause in clauses if isinstance(clause, CheckpointVectors)]
         self._lists_vectors = False
 
-    @property
-    def needs_checkpoint(self) -> bool:
-        """True if a clause is about the files that the checkpoint lists."""
-        return bool(self._of_listed)
-
-    def note_checkpoint(self, adds: Iterable[Mapping[str, Any]]) -> None:
-        """Take all ``add`` actions of the newest checkpoint into account."""
-        self._lists_vectors = any(add.get("deletionVector") for add in adds)
+    def note_listed(self, add: Mapping[str, Any]) -> None:
+        """Take an ``add`` action of the newest checkpoint into account, also if its file is no longer live."""
+        self._lists_vectors = self._lists_vectors or bool(add.get("deletionVector"))
 
     def note(self, add: Mapping[str, Any]) -> None:
         """Take the ``add`` action of a live file into account."""

@@ -193,10 +193,8 @@ def decisions_about_files(
             state = log.read_state(version=state.version, with_files=True)
         segment = select_segment(log.list_names(), state.version)
         survey = FileSurvey(state.metadata, clauses, segment)
-        for add in log.live_adds(state, complete=True):
+        for add in log.live_adds(state, complete=True, note_listed=survey.note_listed):
             survey.note(add)
-        if survey.needs_checkpoint:
-            survey.note_checkpoint(log.checkpoint_adds(segment))
     except (BrokenLogError, MissingFileError, UnreadFileError):
         return {}
     return survey.decisions(_types_of(files))

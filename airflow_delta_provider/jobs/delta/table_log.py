@@ -262,11 +262,14 @@ class TableLog:
         versions = (later for later in commit_versions(names) if later >= first)
         return base, (parse_commit(name, content) for _, name, content in self.commits(versions))
 
-    def live_adds(self, state: TableState, *, complete: bool = False) -> Iterator[Action]:
+    def live_adds(
+        self, state: TableState, *, complete: bool = False, note_listed: Callable[[Action], None] | None = None
+    ) -> Iterator[Action]:
         """Yield the bodies of the ``add`` actions of live files, oldest first. A file can have several.
 
         :param state: state with its files
         :param complete: True to include the fields of checkpoints that are not part of a state
+        :param note_listed: receives all ``add`` actions of the checkpoint, also of files that were removed later
         :raises MissingFileError: if a file of the log is missing
         :raises BrokenLogError: if the log is damaged
         """
@@ -274,19 +277,14 @@ class TableLog:
         segment = select_segment(self.list_names(), state.version)
         contents = zip(segment.commits, self.read_files(segment.commits))
         commits = (action for name, content in contents for action in parse_commit(name, content))
-        for action in chain(self._checkpoint_actions(segment, complete=complete), commits):
-            add = action.get("add")
-            if add is not None and file_key(add) in files:
-                yield add
-
-    def checkpoint_adds(self, segment: LogSegment) -> Iterator[Action]:
-        """Yield the bodies of the ``add`` actions of a segment's checkpoint, also of files that were removed later.
-
-        Exceptions as in :meth:`live_adds`.
-        """
-        for action in self._checkpoint_actions(segment):
-            if (add := action.get("add")) is not None:
-                yield add
+        for actions, note in ((self._checkpoint_actions(segment, complete=complete), note_listed), (commits, None)):
+            for action in actions:
+                if (add := action.get("add")) is None:
+                    continue
+                if note is not None:
+                    note(add)
+                if file_key(add) in files:
+                    yield add
 
     def live_statistics(self, state: TableState) -> Iterator[tuple[LiveFile, object]]:
         """Yield the live files with their statistics as logged, newest first.

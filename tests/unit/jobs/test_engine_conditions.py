@@ -21,6 +21,7 @@ from airflow_delta_provider.domain.report.report import Severity, Verdict
 from airflow_delta_provider.domain.request.check_options import CheckCompatibilityOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.jobs.delta.session import python_session
+from airflow_delta_provider.jobs.delta.table_log import TableLog
 from airflow_delta_provider.jobs.migrations.planning import preflight_of
 from airflow_delta_provider.jobs.run.runner import run
 
@@ -716,6 +717,18 @@ def test_trino_does_not_see_that_a_file_of_the_checkpoint_was_purged(tmp_path):
     (finding,) = table.add().check("Trino 476").findings
     assert finding.code == "CP03"
     assert "the newest checkpoint lists files with deletion vectors" in str(finding.evidence)
+
+
+def test_a_checkpoint_is_read_once_for_live_files_and_once_for_all_conditions(tmp_path, monkeypatch):
+    table, read, reads = vectors(tmp_path, OFF).add(vector=VECTOR).checkpoint().add(), TableLog._checkpoint_batches, []
+
+    def counted(self, segment, with_files, **more):
+        reads.append(with_files)
+        return read(self, segment, with_files, **more)
+
+    monkeypatch.setattr(TableLog, "_checkpoint_batches", counted)
+    assert codes_of(table, "Trino 476") == ["CP03"]
+    assert reads.count(True) == 2
 
 
 @pytest.mark.parametrize(
