@@ -97,6 +97,6 @@ class DeltaAlertError(DeltaProviderError):
     """
 
     def __init__(self, errors: Sequence[Exception]) -> None:
-        said = "; ".join(f"{type(error).__name__}: {error}" for error in errors)
-        super().__init__(f"The alert did not reach everybody. {said}")
+        causes = "; ".join(f"{type(error).__name__}: {error}" for error in errors)
+        super().__init__(f"The alert did not reach everybody. {causes}")
         self.errors = tuple(errors)

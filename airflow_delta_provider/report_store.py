@@ -168,8 +168,8 @@ class ReportStore:
                 within_time(partial(_write, f"{file}{suffix}", content))
             except Exception as error:
                 level = logging.WARNING if file is self._files[-1] else logging.INFO
-                log.log(level, "The report could not be kept as %s: %s", file, _said(error))
-                errors.append(f"{ReportPlace(file + suffix).bare}: {_said(error)}")
+                log.log(level, "The report could not be kept as %s: %s", file, _error_text(error))
+                errors.append(f"{ReportPlace(file + suffix).bare}: {_error_text(error)}")
             else:
                 return ReportPlace(f"{file}{suffix}")
         return ReportPlace(None, "; ".join(errors)[:_MAX_ERROR] or "there is no folder for it")
@@ -183,7 +183,7 @@ class ReportStore:
             except FileNotFoundError:
                 continue
             except Exception as error:
-                log.warning("%s could not be read: %s", path, _said(error))
+                log.warning("%s could not be read: %s", path, _error_text(error))
         return max(found, key=lambda kept: kept.report.finished_at, default=None)
 
 
@@ -266,5 +266,5 @@ def _path(path: str) -> Path | ObjectStoragePath:
     return ObjectStoragePath(path)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

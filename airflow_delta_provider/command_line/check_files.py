@@ -212,8 +212,8 @@ def _fleet(values: Any) -> Iterator[Problem]:
     try:
         FleetFile().checked("fleet", values)
     except RequestError as error:
-        said = _OF_FLEET.fullmatch(str(error))
-        line, column, what = said.groups() if said else (None, None, str(error))
+        match = _OF_FLEET.fullmatch(str(error))
+        line, column, what = match.groups() if match else (None, None, str(error))
         yield Problem(what, "", _number(line), _number(column))
 
 
@@ -253,9 +253,9 @@ def _each(
         try:
             read(entry)
         except wrong as error:
-            said = _ENTRY.sub(f"entry {number + 1}", str(error))
-            mark = _key_in(said, values[number] if values else None) or mark_of(values, number)
-            yield _placed(said, mark)
+            message = _ENTRY.sub(f"entry {number + 1}", str(error))
+            mark = _key_in(message, values[number] if values else None) or mark_of(values, number)
+            yield _placed(message, mark)
 
 
 def _problem(read: Callable[[], object], wrong: type[ValueError], values: Any) -> Iterator[Problem]:

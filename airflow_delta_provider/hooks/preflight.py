@@ -130,8 +130,8 @@ def _java_version(java: str, remedy: str, environment: Mapping[str, str]) -> int
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DeltaConnectionError(f"{java} does not run: {error}. {remedy}") from None
     if asked.returncode:
-        said = (asked.stderr or asked.stdout).strip().partition("\n")[0]
-        raise DeltaConnectionError(f"{java} does not run: {said or f'exit code {asked.returncode}'}. {remedy}")
+        output = (asked.stderr or asked.stdout).strip().partition("\n")[0]
+        raise DeltaConnectionError(f"{java} does not run: {output or f'exit code {asked.returncode}'}. {remedy}")
     match = _PRINTED.search(asked.stderr + asked.stdout)
     return int(match[1]) if match else None
 
@@ -168,10 +168,10 @@ def _check_reachable(master: SparkMaster) -> None:
         if failure is None:
             return
         failures[host, port] = failure
-    said = "; ".join(f"{host}:{port}: {why}" for (host, port), why in (silent | failures).items())
+    reasons = "; ".join(f"{host}:{port}: {why}" for (host, port), why in (silent | failures).items())
     raise DeltaJobError(
-        f"The Spark master {master.text} cannot be reached from the worker: {said}. Nothing was submitted. Check that "
-        "it runs, and that host and port of the connection are right."
+        f"The Spark master {master.text} cannot be reached from the worker: {reasons}. Nothing was submitted. Check "
+        "that it runs, and that host and port of the connection are right."
     )
 
 

@@ -232,7 +232,7 @@ class Submitter:
                 self._lock = None
 
     @property
-    def is_gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Return True if the submitter has ended."""
         if self._lock is None:
             return False
@@ -248,7 +248,7 @@ class Submitter:
 
         :raises SubmitterGoneError: if it is not
         """
-        if self.is_gone:
+        if self.has_ended:
             raise SubmitterGoneError("The process that submitted this job is gone. Nothing more is done.")
 
     def watch(self) -> None:
@@ -258,7 +258,7 @@ class Submitter:
 
     def _end_with_it(self) -> None:
         waiting = threading.Event()
-        while not self.is_gone:
+        while not self.has_ended:
             waiting.wait(_EVERY)
         os._exit(_EXIT_CODE)
 

@@ -23,7 +23,15 @@ from airflow_delta_provider.domain.rendering.document import (
 )
 from airflow_delta_provider.domain.rendering.html import Markup, element, joined, text
 from airflow_delta_provider.domain.rendering.presentation import Tone
-from airflow_delta_provider.domain.rendering.timeline import BROKEN, FIXED, SIGNS, Changes, Timeline, Violations, said
+from airflow_delta_provider.domain.rendering.timeline import (
+    BROKEN,
+    FIXED,
+    SIGNS,
+    Changes,
+    Timeline,
+    Violations,
+    period_text,
+)
 from airflow_delta_provider.domain.report.report import Severity
 from airflow_delta_provider.notifications.alert import Alert
 from airflow_delta_provider.notifications.alert_document import MAX_SIZE, document, fitting
@@ -50,13 +58,13 @@ class Cell:
     :param sign: text of the cell; empty for a line that continues, or for an empty cell
     :param color: colour behind the sign, or of the sign itself if ``filled`` is False
     :param filled: True if the colour is behind the sign
-    :param said: description, for programs that show it
+    :param tooltip: description, for programs that show it
     """
 
     sign: str = ""
     color: str | None = None
     filled: bool = False
-    said: str = ""
+    tooltip: str = ""
 
 
 def picture(shown: Timeline) -> Markup:
@@ -105,7 +113,7 @@ def _change_cells(line: Changes, columns: Columns) -> list[Cell]:
         kinds = {event.kind for event in events}
         sign = f"{SIGNS[events[0].kind]}{_AS_TEXT}" if len(kinds) == 1 else str(len(events))
         words = "; ".join(f"version {event.version}: {event.text}" for event in events[:_MAX_WORDS])
-        cells[column] = Cell(sign, BLUE, said=words)
+        cells[column] = Cell(sign, BLUE, tooltip=words)
     return cells
 
 
@@ -118,9 +126,9 @@ def _violation_cells(line: Violations, columns: Columns) -> list[Cell]:
         begin = columns.of(finding.version)
         end = columns.of(columns.last if finding.healed_version is None else finding.healed_version)
         cells[begin : end + 1] = [Cell(color=color, filled=True)] * (end + 1 - begin)
-        cells[begin] = Cell(BROKEN, color, True, said(finding))
+        cells[begin] = Cell(BROKEN, color, True, period_text(finding))
         if finding.healed_version is not None:
-            cells[end] = Cell(FIXED, GREEN, True, said(finding))
+            cells[end] = Cell(FIXED, GREEN, True, period_text(finding))
         if finding.at_or_before:
             cells[:begin] = [Cell("·", color)] * begin
     return cells
@@ -150,7 +158,7 @@ def _cell(cell: Cell, span: int, columns: Columns) -> Markup:
         colspan=span if span > 1 else None,
         width=f"{100 * span / columns.number:.4g}%",
         bgcolor=cell.color if cell.filled else None,
-        title=cell.said or None,
+        title=cell.tooltip or None,
         style=style,
     )
 

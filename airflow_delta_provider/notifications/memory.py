@@ -193,14 +193,14 @@ class Memory:
             )
             for key, each in found.items()
         }
-        gone = (
+        ended = (
             key
             for key, trace in self._traces.items()
             if trace.source == self._source and trace.table in looked_at and key not in found
         )
         return {
             **{key: trace for key, trace in wanted.items() if trace != self._traces.get(key)},
-            **dict.fromkeys(gone),
+            **dict.fromkeys(ended),
         }
 
     def _after(self, key: str, found: TableFinding, *, sent: bool, delivered: bool) -> SentFinding:

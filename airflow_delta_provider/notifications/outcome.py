@@ -135,8 +135,8 @@ def _failure(error: Any) -> str:
     """
     if not error:
         return _DIED
-    said = str(error).strip()
-    return f"{type(error).__name__}: {said}" if isinstance(error, BaseException) else said
+    message = str(error).strip()
+    return f"{type(error).__name__}: {message}" if isinstance(error, BaseException) else message
 
 
 def _origin(context: Context) -> Origin:

@@ -85,8 +85,8 @@ def _left(alert: Alert, shown: int) -> list[Item]:
 
 
 def _rest(items: list[Item]) -> SlackBlock:
-    said = f"… and {counted(len(items), 'more finding')} that a Slack message has no room for"
-    return _plain(f"{said}: {by_severity(items, _MAX_CODES)}.")
+    text = f"… and {counted(len(items), 'more finding')} that a Slack message has no room for"
+    return _plain(f"{text}: {by_severity(items, _MAX_CODES)}.")
 
 
 def escape(text: str) -> str:

@@ -163,9 +163,11 @@ class DeltaApproveMigrationOperator(ApprovalOperator):
         except HITLRejectException:
             by = _name(event.get("responded_by_user"))
             raise DeltaNotApprovedError(f"{by} rejected the migration of {tables}: nothing is applied.") from None
-        said = (answer.get("params_input") or {}).get("digest", digest)
-        if said != digest:
-            raise DeltaNotApprovedError(f"The answer is about the plan {said}, but the plan shown was {digest}.")
+        answered_digest = (answer.get("params_input") or {}).get("digest", digest)
+        if answered_digest != digest:
+            raise DeltaNotApprovedError(
+                f"The answer is about the plan {answered_digest}, but the plan shown was {digest}."
+            )
         if answer["chosen_options"] == [self.REJECT]:
             by = _name(answer.get("responded_by_user"))
             self.log.warning("%s rejected the migration of %s: nothing is applied", by, tables)

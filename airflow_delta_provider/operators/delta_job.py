@@ -238,12 +238,12 @@ class DeltaJobOperator(Reporting, AttachingOperator):
         given = ((name, document, getattr(self, name)) for name, document in documents)
         self._documents = DagFiles({name: value for name, document, value in given if document.names_file(value)})
         with self.refusing():
-            is_said = is_literal([getattr(self, option.argument or name) for name, option in declared])
-            if is_said:
+            are_literal = is_literal([getattr(self, option.argument or name) for name, option in declared])
+            if are_literal:
                 self._check_beforehand((), options := self.options())
                 for name in options.features_to_come():
                     warnings.warn(f"{self.task_id}: {name!r} is not a table feature known here", stacklevel=4)
-            if is_literal([self.table, self.tables]) and (is_said or not self._names_tables_elsewhere()):
+            if is_literal([self.table, self.tables]) and (are_literal or not self._names_tables_elsewhere()):
                 tables = self._tables()
                 if not tables:
                     raise RequestError("{tables} is empty. Name at least one table.")

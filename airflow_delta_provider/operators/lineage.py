@@ -185,13 +185,13 @@ def _assertions(kind: str, table: TableReport) -> Iterator[Assertion]:
 def _assertion(finding: Finding) -> Assertion:
     rule = RULES.get(finding.code)
     name = f"{finding.code} {rule.title}" if rule else finding.code
-    said = finding.evidence or finding.message
+    text = finding.evidence or finding.message
     return Assertion(
         name,
         False,
         finding.column,
         _SEVERITIES[finding.severity.value],
-        said[:1000],
+        text[:1000],
         name=rule.name if rule else finding.code,
         expected="no finding",
         actual=finding.severity.value,

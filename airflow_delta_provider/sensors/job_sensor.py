@@ -126,7 +126,7 @@ class JobSensor(KeepsReport, TableSensor):
         if report_path is not None and is_literal(report_path):
             check_report_path(report_path)
         self.report_path = report_path
-        self._said = ""
+        self._outcome = ""
 
     @abstractmethod
     def options(self) -> Options:
@@ -143,7 +143,7 @@ class JobSensor(KeepsReport, TableSensor):
     def timeout_message(self) -> str:
         """Return the message for a timeout, with the outcome of the last check."""
         late = f"No newest version of {self.table} passed {self.check_name} within {self.timeout:g} seconds."
-        return f"{late} {self._said}".rstrip()
+        return f"{late} {self._outcome}".rstrip()
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
         """Render the templates, and mask secrets in settings before Airflow displays them."""
@@ -188,7 +188,7 @@ class JobSensor(KeepsReport, TableSensor):
         :param deadline: end of the wait, in seconds since the epoch
         :param said: outcome of the last check
         """
-        self._said = said
+        self._outcome = said
         value = self._checked(context, super().execute_complete(context, event))
         if value is None and time.time() >= deadline:
             raise AirflowSensorTimeout(self.timeout_message())
@@ -229,7 +229,7 @@ class JobSensor(KeepsReport, TableSensor):
             memory.set(self.memory_key, {**self._known, _TRY: context["ti"].try_number})
 
     def _defer_until(self, end: float, **kept: Any) -> NoReturn:
-        super()._defer_until(end, deadline=end, said=self._said, **kept)
+        super()._defer_until(end, deadline=end, said=self._outcome, **kept)
 
     def _checked(self, context: Context, seen: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check a new version. Return the value to push, or None if the wait continues.
@@ -243,8 +243,8 @@ class JobSensor(KeepsReport, TableSensor):
         if table.verdict is Verdict.FAULT:
             raise (DeltaRetryableError if table.retryable else DeltaFaultError)(report)
         gate = Gate(Answer(self.on_violation), Answer(self.on_undetermined))
-        value, self._said = gate.value(self.table, table)
-        self.log.info("%s", self._said)
+        value, self._outcome = gate.value(self.table, table)
+        self.log.info("%s", self._outcome)
         if value is None:
             self._known = {**HeadMark.from_json(seen).to_json(), "version": _newest(seen["version"], table)}
         return value

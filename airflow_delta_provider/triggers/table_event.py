@@ -106,7 +106,7 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         self._poll: tuple[Hashable, SharedPoll[Any]] | None = None
         self._begun = 0.0
         self._under_audit: tuple[Position, Progress] | None = None
-        self._said = ""
+        self._last_message = ""
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class path and the arguments of ``__init__``."""
@@ -325,6 +325,6 @@ class DeltaTableEventTrigger(BaseEventTrigger):
         return ObjectStorageLog(self.table, self.storage_conn_id)
 
     def _say(self, level: str, text: str) -> None:
-        if text != self._said:
+        if text != self._last_message:
             getattr(self.log, level)(text)
-            self._said = text
+            self._last_message = text

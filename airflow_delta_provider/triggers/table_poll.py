@@ -58,7 +58,7 @@ async def ticks(table: str, storage_conn_id: str | None, interval: float) -> Asy
     """Yield polls of a table forever. If storage fails, try again with growing pauses."""
     table_log = ObjectStorageLog(table, storage_conn_id)
     poll = shared_poll((LogFollower, table_log.key), lambda: LogFollower(ObjectStorageLog(table, storage_conn_id)).read)
-    failures, said = 0, ""
+    failures, last_text = 0, ""
     while True:
         due = next_poll(table, interval, pause_after(failures, BACKOFF))
         await asyncio.sleep(due - time.monotonic())
@@ -67,10 +67,10 @@ async def ticks(table: str, storage_conn_id: str | None, interval: float) -> Asy
         except Exception as error:
             failures += 1
             text = f"Reading the log of {table} failed, and is tried again. {error!r}"
-            log.log(logging.WARNING if text != said else logging.DEBUG, text)
-            said = text
+            log.log(logging.WARNING if text != last_text else logging.DEBUG, text)
+            last_text = text
             continue
         if failures:
             log.info("The log of %s can be read again, after %d failures.", table, failures)
-        failures, said = 0, ""
+        failures, last_text = 0, ""
         yield Poll(followed)

@@ -92,7 +92,7 @@ class TableTrigger(BaseTrigger):
                 yield _event(WaitStatus.HOLDS, **seen)
                 return
             if time.monotonic() >= ends:
-                yield _event(WaitStatus.TIMED_OUT, said=watch.said)
+                yield _event(WaitStatus.TIMED_OUT, said=watch.last_message)
                 return
             pause = pause_after(watch.failures, self.backoff)
 

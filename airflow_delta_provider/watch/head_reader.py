@@ -121,8 +121,8 @@ def _by_python(name: str, content: bytes, refused: str) -> Iterator[Action]:
                 fields = [repeat(None, count) if found is None else found for found in values.values()]
                 yield from ({column.name: dict(zip(values, row))} for row in zip(*fields))
     except (UnsupportedError, MissingCodecError, TooLargeError) as error:
-        said = f"{refused}; the reader of this package: {error}"
-        raise UnreadCheckpointError(f"no reader here can read checkpoint {name} ({said})", "Use Spark.") from error
+        refusals = f"{refused}; the reader of this package: {error}"
+        raise UnreadCheckpointError(f"no reader here can read checkpoint {name} ({refusals})", "Use Spark.") from error
     except ParquetError as error:
         raise BrokenLogError(f"checkpoint {name} cannot be read as Parquet: {error}") from error
 

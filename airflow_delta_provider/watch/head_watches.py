@@ -187,7 +187,7 @@ class TypeWatch(HeadWatch):
             states = self._condition.states(head)
         except (TypeConditionError, BrokenLogError) as error:
             raise DeltaWatchImpossibleError(f"{self._table} at version {head.version}: {error}") from error
-        missing = [said for _, said in states.values() if said is not None]
+        missing = [message for _, message in states.values() if message is not None]
         self._say(f"{self._table} at version {head.version}: {' '.join(missing) or 'all columns have their types.'}")
         if missing:
             return None

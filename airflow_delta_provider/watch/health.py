@@ -53,7 +53,7 @@ class Auditor:
         self._head = HeadReader(ObjectStorageLog(table, storage_conn_id))
         self._folder: TemporaryDirectory[str] | None = None
         self._audited: tuple[TableHead, TableReport] | None = None
-        self._said_once: tuple[Finding, ...] = ()
+        self._reported_once: tuple[Finding, ...] = ()
 
     def read(self) -> TableReport | None:
         """Return the report on the newest version, or None while there is no table.
@@ -85,12 +85,12 @@ class Auditor:
         # A resumed audit does not repeat findings about parts that cannot be checked, but they remain true.
         from airflow_delta_provider.domain.audit.saved_state import REPORTED_ONCE
 
-        said = [finding for finding in report.findings if finding.code in REPORTED_ONCE and finding.is_open]
-        if said or not self._said_once:
-            self._said_once = tuple(said)
+        once = [finding for finding in report.findings if finding.code in REPORTED_ONCE and finding.is_open]
+        if once or not self._reported_once:
+            self._reported_once = tuple(once)
             return report
         verdict = Verdict.UNDETERMINED if report.verdict is Verdict.PASS else report.verdict
-        return replace(report, verdict=verdict, findings=(*report.findings, *self._said_once))
+        return replace(report, verdict=verdict, findings=(*report.findings, *self._reported_once))
 
     @property
     def _memory(self) -> str:
@@ -156,13 +156,13 @@ class Gate:
         """
         answers = {Verdict.PASS: Answer.PASS, Verdict.UNDETERMINED: self.on_undetermined}
         answer = answers.get(report.verdict, self.on_violation)
-        said = _said(table, report)
+        outcome = _outcome(table, report)
         if answer is Answer.FAIL:
-            raise UnhealthyTableError(said)
+            raise UnhealthyTableError(outcome)
         if answer is not Answer.PASS:
-            return None, f"{said}\nWaiting for a later version."
+            return None, f"{outcome}\nWaiting for a later version."
         codes = sorted({finding.code for finding in report.findings if finding.is_open})
-        return {"table": table, "version": report.version, "verdict": report.verdict.value, "codes": codes}, said
+        return {"table": table, "version": report.version, "verdict": report.verdict.value, "codes": codes}, outcome
 
 
 class HealthWatch(TableWatch):
@@ -195,12 +195,12 @@ class HealthWatch(TableWatch):
         if read is None:
             self._say(f"There is no Delta table at {self._table} yet (no commit in _delta_log); waiting for it.")
             return None
-        value, said = self._gate.value(self._table, read)
-        self._say(said)
+        value, outcome = self._gate.value(self._table, read)
+        self._say(outcome)
         return value
 
 
-def _said(table: str, report: TableReport) -> str:
+def _outcome(table: str, report: TableReport) -> str:
     """Return the verdict and its findings, as a message."""
     heading = f"{table} at version {report.version}: {report.verdict.value}"
     found = [f for f in report.findings if f.is_open]

@@ -157,7 +157,7 @@ log = logging.getLogger(__name__)
 
 #: Number of failed polls in a row that ends the wait.
 MAX_FAILURES = 5
-_MAX_SAID = 1000
+_MAX_MESSAGE = 1000
 
 
 class TableWatch(ABC):
@@ -179,15 +179,15 @@ class TableWatch(ABC):
     def __init__(self, table: str, storage_conn_id: str | None = None) -> None:
         self._table = table
         self._conn_id = storage_conn_id
-        self._said = ""
+        self._last_message = ""
         self._poll: tuple[Hashable, SharedPoll[Any]] | None = None
         #: Number of failed polls in a row, including polls of earlier processes.
         self.failures = 0
 
     @property
-    def said(self) -> str:
+    def last_message(self) -> str:
         """The last message about the table, shortened; empty if there was none."""
-        return shortened(self._said, _MAX_SAID)
+        return shortened(self._last_message, _MAX_MESSAGE)
 
     @property
     def known(self) -> Any:
@@ -267,6 +267,6 @@ class TableWatch(ABC):
         )
 
     def _say(self, text: str) -> None:
-        if text != self._said:
+        if text != self._last_message:
             log.info(text)
-            self._said = text
+            self._last_message = text

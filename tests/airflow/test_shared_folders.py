@@ -122,7 +122,7 @@ def test_driver_does_not_wait_for_a_pipe_in_the_place_of_its_submitters_lock(sha
     pipe(shared / "lock")
 
     with within(10):
-        assert not Submitter(str(shared / "lock")).is_gone
+        assert not Submitter(str(shared / "lock")).has_ended
 
 
 @pytest.mark.parametrize(

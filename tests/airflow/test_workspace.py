@@ -28,8 +28,8 @@ def test_driver_knows_its_submitter_by_the_application_that_it_runs() -> None:
         assert "lock=None" in workspace.write_application(request, elsewhere=True).read_text()
         lock = code.partition("lock='")[2].partition("'")[0]
         submitter = Submitter(lock)
-        assert not submitter.is_gone
-    assert submitter.is_gone
+        assert not submitter.has_ended
+    assert submitter.has_ended
     assert not workspace.path.exists()
 
 

@@ -114,7 +114,7 @@ class FileFindings:
         self._log = log
         self._since = since
         self._recalled: dict[Key, Finding] = {}
-        self._rows_of: RowCount = _said_rows
+        self._rows_of: RowCount = _logged_rows
         self._begun: int | None = None
 
     def start_from(self, state: TableState) -> None:
@@ -217,7 +217,7 @@ def _aspect(finding: Finding) -> FileAspect:
     return rule.family.blames if rule.blames is None else rule.blames
 
 
-def _said_rows(file: RowFile) -> int | None:
+def _logged_rows(file: RowFile) -> int | None:
     return file.num_records
 
 

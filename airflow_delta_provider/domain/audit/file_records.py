@@ -47,8 +47,8 @@ class FileRecords:
 
     def without(self, files: Iterable[LiveFile]) -> FileRecords:
         """Return these files except some of them."""
-        gone = set(map(_record, files))
-        return FileRecords(b"".join(record for record in self._each() if record not in gone)) if gone else self
+        excluded = set(map(_record, files))
+        return FileRecords(b"".join(record for record in self._each() if record not in excluded)) if excluded else self
 
     def find(self, file: LiveFile) -> LiveFile | None:
         """Return a file with its number of rows; None unless exactly one live file has the same values.

@@ -101,7 +101,7 @@ class HistoryAudit:
                 self._last = self._log.commit_at(base.version)
             self._begin_late(base)
             if missed is not None:
-                self._violations.gone_meanwhile({path for path, _ in base.files or ()}, base.version)
+                self._violations.close_not_live({path for path, _ in base.files or ()}, base.version)
                 self._violations.close_fixed(as_one_commit(missed, base))
             if missed is not None or not recalled:
                 self._file_findings.observe_first(base)

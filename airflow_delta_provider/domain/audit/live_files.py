@@ -82,10 +82,10 @@ class LiveVectors:
         """Return True if no file of these paths ever had a vector."""
         return self._vectors.keys().isdisjoint(paths)
 
-    def follow(self, added: Iterable[FileKey], gone: Container[FileKey]) -> bool:
+    def follow(self, added: Iterable[FileKey], removed: Container[FileKey]) -> bool:
         """Return True if each file that gets a vector replaces its last known key."""
         known = self._vectors
-        return all((path, known.get(path, "")) in gone for path, _ in added)
+        return all((path, known.get(path, "")) in removed for path, _ in added)
 
     def note(self, keys: Iterable[FileKey]) -> None:
         """Record the keys of files that are added with vectors."""
@@ -178,7 +178,7 @@ class LiveFileTracker:
         """Return True if live files were written while a change of protocol or metadata that broke a rule was open."""
         return bool(self._written)
 
-    def gone(self, transition: Transition) -> list[str]:
+    def removed_paths(self, transition: Transition) -> list[str]:
         """Return the paths that a commit removes."""
         if not transition.removed_files:
             return []
@@ -195,8 +195,8 @@ class LiveFileTracker:
         if self._counts is not None:
             self._counts.take(added, 1)
             self._counts.take(before, -1)
-        gone = self.gone(transition)
-        self._written.difference_update(gone)
+        removed_paths = self.removed_paths(transition)
+        self._written.difference_update(removed_paths)
         # Files written with column mapping or row tracking may come back long after the table gave up both.
         if not (self._remembers or _matters(transition.before) or _matters(transition.after)):
             return {}
@@ -207,7 +207,7 @@ class LiveFileTracker:
             for file in (transition.commit.adds if removed else ())
             if (number := hash(file.path)) in removed
         }
-        for path in gone:
+        for path in removed_paths:
             ids = transition.removed_files[path].row_ids
             removed[hash(path)] = None if ids == (None, None) else ids
         return again
@@ -217,7 +217,7 @@ class LiveFileTracker:
         if self._spellings.has_odd:
             return True
         if change.effect is Effect.DELETE_ROWS:
-            return not self._vectors.follow(change.added, change.gone)
+            return not self._vectors.follow(change.added, change.removed_files)
         paths = [path for path, _ in change.added]
         return not (self._removed.keys().isdisjoint(map(hash, paths)) and self._vectors.has_none_of(paths))
 
@@ -226,17 +226,17 @@ class LiveFileTracker:
 
         :param head: a state with the protocol and the metadata of the table
         """
-        added, gone = change.added, change.gone
+        added, removed_files = change.added, change.removed_files
         if change.effect is Effect.REWRITE and (self._remembers or _matters(head)):
             self._remembers = True
-            for file in gone.values():
+            for file in removed_files.values():
                 self._removed[hash(file.path)] = None if file.row_ids == (None, None) else file.row_ids
         if change.effect is Effect.DELETE_ROWS:
             self._vectors.note(added)
-        self.size += sum([file.size for file in added.values()]) - sum([file.size for file in gone.values()])
+        self.size += sum([file.size for file in added.values()]) - sum([file.size for file in removed_files.values()])
         if self._counts is not None:
             self._counts.take(added.values(), 1)
-            self._counts.take(gone.values(), -1)
+            self._counts.take(removed_files.values(), -1)
         self._written.clear()
 
     def note_damage(self, transition: Transition, *, is_open: bool) -> None:

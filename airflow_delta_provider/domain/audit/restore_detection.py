@@ -85,7 +85,7 @@ class RestoreDetector:
         :param version: its version
         :param state: an earlier state with the same protocol and metadata
         """
-        self._states.change_files(change.added, change.gone, version, state)
+        self._states.change_files(change.added, change.removed_files, version, state)
 
     def take(self, transition: Transition, live: Mapping[FileKey, LiveFile], matters: Matters) -> RestoreResult:
         """Record a commit. Return the version that it restores, if any, with details.

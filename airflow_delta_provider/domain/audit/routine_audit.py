@@ -48,7 +48,7 @@ class PartialReplay:
         metadata = memory.state.metadata
         self._by_partition = bool(metadata.partition_columns) and metadata.properties.change_data_feed
         self._new: dict[FileKey, LiveFile] = {}
-        self._gone: Counter[int] = Counter()
+        self._removed: Counter[int] = Counter()
         self._added: Counter[int] = Counter()
         self.older: dict[FileKey, LiveFile] = {}
         """The live files of the saved version that the commits remove, by key."""
@@ -97,7 +97,7 @@ class PartialReplay:
                 live = known.find(LiveFile(file.path, size, *ids, deletion_vector=file.deletion_vector))
                 if live is not None:
                     self.older[key] = live
-                    self._gone[checksum] += 1
+                    self._removed[checksum] += 1
             if live is None:
                 return None
             removed[file.path] = live
@@ -109,7 +109,7 @@ class PartialReplay:
         A file may replace the same file with another deletion vector, which the same commit removes.
         """
         checksum = path_checksum(file.path)
-        is_live = known.number_of(file.path) + self._added[checksum] > self._gone[checksum]
+        is_live = known.number_of(file.path) + self._added[checksum] > self._removed[checksum]
         self._added[checksum] += 1
         if is_live or is_absolute(file.path):
             return True
@@ -117,7 +117,7 @@ class PartialReplay:
         if before is not None:
             return before[:5] != file[:5]
         given_before = file.base_row_id is not None and (self._mark is None or file.base_row_id <= self._mark)
-        return file.deletion_vector is not None or given_before or self._gone[checksum] > 0
+        return file.deletion_vector is not None or given_before or self._removed[checksum] > 0
 
 
 class FastPath:
@@ -207,13 +207,13 @@ class FastPath:
             change = change_by(commit.adds, commit.removes, replay.files)
             if change is None or not self._is_routine(commit, change, timestamp):
                 return
-            if violations.has_files and any(violations.is_wrong(path) for path, _ in change.gone):
+            if violations.has_files and any(violations.is_wrong(path) for path, _ in change.removed_files):
                 return  # their removal fixes a violation
             version += 1
             if not self._tracking.take_routine(version, change, commit.marks, head):
                 return
             self._files.take_routine(change, head)
-            replay.change_files(change.added, change.gone, commit.marks)
+            replay.change_files(change.added, change.removed_files, commit.marks)
             self._restorations.change_files(change, version, head)
             timestamp = commit.timestamp
             yield commit

@@ -176,13 +176,13 @@ class TransitionAudit:
         known_wrong: frozenset[str] = frozenset()
         if self._violations.has_files:
             known_wrong = frozenset(filter(self._violations.is_wrong, transition.removed_files))
-            self._violations.gone(self._files.gone(transition), commit.version)
+            self._violations.close_files(self._files.removed_paths(transition), commit.version)
             if self._violations.any_open(MISSING_IDS):
                 paths = given_ids(transition)
                 wrong = self._violations.paths_of(MISSING_IDS) if paths is None else paths
-                self._violations.gone(wrong, commit.version, MISSING_IDS)
+                self._violations.close_files(wrong, commit.version, MISSING_IDS)
             if head and self._violations.any_open(WRONG_IDS) and not transition.after.protocol.supports(ROW_TRACKING):
-                self._violations.gone(self._violations.paths_of(WRONG_IDS), commit.version, WRONG_IDS)
+                self._violations.close_files(self._violations.paths_of(WRONG_IDS), commit.version, WRONG_IDS)
         again = self._files.take(transition)
         if head or any(domain.domain != DOMAIN for domain in commit.domains):
             state = transition.after.with_files(live)

@@ -287,7 +287,7 @@ class Violations:
             if not violation.paths:
                 self._heal(violation.key, version)
 
-    def gone(self, paths: Iterable[str], version: int, codes: Container[str] | None = None) -> None:
+    def close_files(self, paths: Iterable[str], version: int, codes: Container[str] | None = None) -> None:
         """Close violations of files that are no longer live.
 
         :param codes: codes of the rules that the files no longer break; None for all
@@ -307,13 +307,13 @@ class Violations:
             path for path, found in self._paths.items() if any(other.finding.code in codes for other in found)
         )
 
-    def gone_meanwhile(self, live: Container[str], version: int) -> None:
+    def close_not_live(self, live: Container[str], version: int) -> None:
         """Close violations of files that were live and no longer are.
 
         :param live: paths of the live files
         """
-        gone = {path for path, found in self._paths.items() if any(rule_of(v.finding).about_live_files for v in found)}
-        self.gone([path for path in gone if path and path not in live], version)
+        paths = {path for path, found in self._paths.items() if any(rule_of(v.finding).about_live_files for v in found)}
+        self.close_files([path for path in paths if path and path not in live], version)
 
     def is_wrong(self, path: str) -> bool:
         """Return True if a violation of a file is open."""

@@ -104,8 +104,8 @@ def _other_width(element: SchemaElement, data_type: DataType) -> bool:
     if not isinstance(data_type, PrimitiveType) or data_type.name not in _BITS:
         return False
     logical = element.logical_type
-    said = logical.bit_width if logical is not None and logical.kind is LogicalKind.INTEGER else None
-    return element.physical_type is PhysicalType.INT32 and (said or 32) != _BITS[data_type.name]
+    bit_width = logical.bit_width if logical is not None and logical.kind is LogicalKind.INTEGER else None
+    return element.physical_type is PhysicalType.INT32 and (bit_width or 32) != _BITS[data_type.name]
 
 
 def features_of(options: DropFeatureOptions, protocol: Protocol) -> tuple[str, ...]:

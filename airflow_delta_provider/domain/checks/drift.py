@@ -155,7 +155,7 @@ EXPECTATION_UNDECIDED = _expectation.undecided(
 )
 
 #: A declared or actual value: one string, several, or nothing.
-Said = Union[str, tuple[str, ...], None]
+ComparedValue = Union[str, tuple[str, ...], None]
 
 
 class Difference(NamedTuple):
@@ -166,8 +166,8 @@ class Difference(NamedTuple):
     """
 
     rule: Rule
-    wanted: Said
-    actual: Said
+    wanted: ComparedValue
+    actual: ComparedValue
     column: str | None = None
     subject: str | None = None
 
@@ -218,10 +218,10 @@ def drift(difference: Difference, origin: Origin | None) -> Finding:
     return replace(found, at_or_before=origin.at_or_before or None, **known)
 
 
-def _text(said: Said) -> str:
-    if said is None or said == ():
+def _text(value: ComparedValue) -> str:
+    if value is None or value == ():
         return "nothing"
-    return said if isinstance(said, str) else ", ".join(said)
+    return value if isinstance(value, str) else ", ".join(value)
 
 
 def _sentences() -> Mapping[tuple[Rule, bool, bool], str]:

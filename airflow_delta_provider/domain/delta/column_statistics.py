@@ -217,9 +217,9 @@ def _integer(value: Any) -> int:
 def _of_bits(bits: int) -> tuple[Any, ...]:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
 
-    def value(said: Any) -> int:
-        number = _integer(said)
-        return number if low <= number <= high else _no_value(said)
+    def value(bound: Any) -> int:
+        number = _integer(bound)
+        return number if low <= number <= high else _no_value(bound)
 
     return (int,), value, lambda least, most: low <= least and most <= high
 
@@ -244,14 +244,14 @@ def _of_decimal(data_type: DecimalType) -> tuple[Any, ...]:
     """Return the form of the bounds of a decimal. Some engines keep its digits in a string."""
     beyond = 10 ** (data_type.precision - data_type.scale)
 
-    def value(said: Any) -> Any:
+    def value(bound: Any) -> Any:
         try:
-            number = Decimal(said) if isinstance(said, str) else _number(said)
+            number = Decimal(bound) if isinstance(bound, str) else _number(bound)
         except InvalidOperation:
-            _no_value(said)
+            _no_value(bound)
         if number is None or (isinstance(number, Decimal) and not number.is_finite()):
-            _no_value(said)
-        return number if -beyond < number < beyond else _no_value(said)
+            _no_value(bound)
+        return number if -beyond < number < beyond else _no_value(bound)
 
     def fit(least: Any, most: Any) -> bool:
         return bool(-beyond < least and most < beyond)

@@ -279,8 +279,8 @@ def _clause(subject: Any, wanted: Any) -> Clause:
         return Clause(subject, CHANGED)
     verbs = [verb for of, verb in _VERBS if of == subject]
     if not isinstance(wanted, Mapping) or len(wanted) != 1 or (verb := next(iter(wanted))) not in verbs:
-        said = next(iter(wanted), None) if isinstance(wanted, Mapping) else wanted
-        hint = did_you_mean(said, [CHANGED, *verbs]) if isinstance(said, str) else ""
+        given = next(iter(wanted), None) if isinstance(wanted, Mapping) else wanted
+        hint = did_you_mean(given, [CHANGED, *verbs]) if isinstance(given, str) else ""
         raise HeadConditionError(
             f"condition has {wanted!r:.200} for {subject}; it is 'changed' or a mapping with one of {_listed(verbs)}."
             + hint

@@ -358,7 +358,7 @@ class MappedSchema:
         return Counter(number for field in self.fields for number in field.ids)
 
     @cached_property
-    def gone(self) -> int:
+    def dropped_count(self) -> int:
         """The number of ids that no column has any more: the maximum number of dropped columns."""
         highest = self.max_column_id or 0
         return highest - sum(1 for number in self.ids if 0 < number <= highest)
@@ -444,11 +444,11 @@ def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[Column
     If one of the schemas has no mapping, there are no ids to compare. A column then counts as dropped if its name is
     missing.
     """
-    gone: list[tuple[str, ...]] = []
+    dropped_parts: list[tuple[str, ...]] = []
     by_id = before.is_mapped and after.is_mapped
     names = {field.column.parts for field in after.fields}
     for was in before.fields:
-        if any(was.column.parts[: len(parts)] == parts for parts in gone):
+        if any(was.column.parts[: len(parts)] == parts for parts in dropped_parts):
             continue
         if not by_id:
             dropped, now = was.column.parts not in names, None
@@ -457,7 +457,7 @@ def column_changes(before: MappedSchema, after: MappedSchema) -> Iterator[Column
         else:
             dropped, now = was.id not in after.ids, after.by_id.get(was.id)
         if dropped:
-            gone.append(was.column.parts)
+            dropped_parts.append(was.column.parts)
             yield ColumnChange(ChangeKind.DROPPED, was)
         elif now is not None and (
             now.column.field.name != was.column.field.name or after.place_of(now) != before.place_of(was)

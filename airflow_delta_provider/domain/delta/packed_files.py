@@ -354,7 +354,7 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
         self._value = value
         self._removed = removed
         self._count = files.count(removed=removed)
-        self._gone: set[int] = set()
+        self._excluded: set[int] = set()
         self._replaced: dict[int, V] = {}
         self._added: dict[FileKey, V] = {}
         self._moved: dict[FileKey, int] = {}
@@ -372,18 +372,18 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
         kept, last = -1, -1
         for row in rows:
             if self._files.is_removed(row) is self._removed:
-                self._gone.add(row)
+                self._excluded.add(row)
                 kept, last = row if kept < 0 else kept, row
             else:
                 kept = -1
         if kept >= 0:
-            self._gone.remove(kept)
+            self._excluded.remove(kept)
             self._moved[key] = kept
             self._replaced[kept] = self._value(last)
 
     def _row(self, key: FileKey) -> int:
         row = self._moved[key] if key in self._moved else self._files.find(key)
-        return -1 if row < 0 or row in self._gone or self._files.is_removed(row) is not self._removed else row
+        return -1 if row < 0 or row in self._excluded or self._files.is_removed(row) is not self._removed else row
 
     def __getitem__(self, key: FileKey) -> V:
         if key in self._added:
@@ -411,10 +411,10 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
         if row < 0:
             raise KeyError(key)
         self._replaced.pop(row, None)
-        self._gone.add(row)
+        self._excluded.add(row)
 
     def __len__(self) -> int:
-        return self._count - len(self._gone) + len(self._added)
+        return self._count - len(self._excluded) + len(self._added)
 
     def __iter__(self) -> Iterator[FileKey]:
         return chain(chain.from_iterable(map(self._keys_from, self._starts)), self._added)
@@ -426,14 +426,14 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
     def _keys_from(self, start: int) -> Iterable[FileKey]:
         """Return the keys of the rows from ``start`` on that belong to this view."""
         found = self._files.keys(start, min(start + _AT_ONCE, len(self._files)))
-        if not self._gone and self._count == len(self._files):
+        if not self._excluded and self._count == len(self._files):
             return found
         return (key for _, key in self._kept(start, found))
 
     def _kept(self, start: int, found: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         """Yield the rows of this view, with their entries in ``found``."""
         for row, entry in enumerate(found, start):
-            if row not in self._gone and self._files.is_removed(row) is self._removed:
+            if row not in self._excluded and self._files.is_removed(row) is self._removed:
                 yield row, entry
 
     def values(self) -> ValuesView[V]:
@@ -449,7 +449,7 @@ class PackedView(MutableMapping[FileKey, V], Generic[V]):
 
     def _values_from(self, start: int) -> Iterable[V]:
         found = self._between(start, min(start + _AT_ONCE, len(self._files)))
-        if self._count == len(self._files) and not (self._gone or self._replaced):
+        if self._count == len(self._files) and not (self._excluded or self._replaced):
             return found
         return (self._replaced.get(row, value) for row, value in self._kept(start, found))
 
@@ -466,13 +466,13 @@ class FileView(PackedView[LiveFile]):
 
     def hash_sum(self) -> int:
         """Return the sum of :func:`hash_of` of all files."""
-        if self._gone or self._count < len(self._files):
+        if self._excluded or self._count < len(self._files):
             return sum(map(hash_of, self))
         return sum(self._files.hashes) + sum(map(hash_of, self._added))
 
     def columns(self) -> Iterator[FileColumns]:
         """Yield the files as columns, in their order."""
-        if self._gone or self._replaced or self._count < len(self._files):
+        if self._excluded or self._replaced or self._count < len(self._files):
             yield from _transposed(self.all_values())
             return
         for start in self._starts:

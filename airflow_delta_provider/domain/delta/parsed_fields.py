@@ -59,12 +59,12 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
     parsed, columns = add.get(STATISTICS), columns_of(metadata)
     if isinstance(parsed, Mapping) and isinstance(stats, str) and columns is not None:
         try:
-            said = read_statistics(stats, exact=columns.need_exact)
+            logged = read_statistics(stats, exact=columns.need_exact)
         except ValueError:
             return found
-        if isinstance(said, Mapping):
-            found += _of_statistics(said, parsed, columns)
-            rows = said.get("numRecords")
+        if isinstance(logged, Mapping):
+            found += _of_statistics(logged, parsed, columns)
+            rows = logged.get("numRecords")
             if (
                 rows is not None
                 and parsed.get("numRecords") is None
@@ -75,14 +75,14 @@ def parsed_differences(add: Mapping[str, Any], metadata: Metadata, stats: object
     return found
 
 
-def narrower_bounds(said: object, other: object, metadata: Metadata) -> Iterator[str]:
-    """Yield the bounds in ``other`` that exclude values which the bounds in ``said`` include, for messages.
+def narrower_bounds(stats: object, other: object, metadata: Metadata) -> Iterator[str]:
+    """Yield the bounds in ``other`` that exclude values which the bounds in ``stats`` include, for messages.
 
-    :param said: JSON string of statistics; any other value if unknown
+    :param stats: JSON string of statistics; any other value if unknown
     """
     columns = columns_of(metadata)
     try:
-        ours, theirs = (read_statistics(text, exact=True) if isinstance(text, str) else None for text in (said, other))
+        ours, theirs = (read_statistics(text, exact=True) if isinstance(text, str) else None for text in (stats, other))
     except ValueError:
         return
     if columns is None or not (isinstance(ours, Mapping) and isinstance(theirs, Mapping)):
@@ -144,14 +144,14 @@ def _meant(text: str, kind: str) -> Any:
     return text.lower() == "true" if kind == "boolean" else text
 
 
-def _of_statistics(said: Mapping[str, Any], parsed: Mapping[str, Any], columns: Columns) -> Iterator[str]:
-    rows = said.get("numRecords"), parsed.get("numRecords")
+def _of_statistics(logged: Mapping[str, Any], parsed: Mapping[str, Any], columns: Columns) -> Iterator[str]:
+    rows = logged.get("numRecords"), parsed.get("numRecords")
     if None not in rows and rows[0] != rows[1]:
         yield f"{STATISTICS} (numRecords is {_shown(rows[1])}, not {_shown(rows[0])})"
-    tight = said.get("tightBounds"), parsed.get("tightBounds")
+    tight = logged.get("tightBounds"), parsed.get("tightBounds")
     if None not in tight and tight[0] is not tight[1]:
         yield f"{STATISTICS} (tightBounds is {_shown(tight[1])}, not {_shown(tight[0])})"
-    texts = {kind.name: rest for kind, *rest in walk(said, columns)}
+    texts = {kind.name: rest for kind, *rest in walk(logged, columns)}
     for kind, *ours in walk(parsed, columns):
         parts = zip(BOUNDS, texts.get(kind.name, ()), ours)
         for part, text, value in parts:
@@ -181,28 +181,28 @@ def _is_bound(text: Any, value: Any, kind: ColumnKind, *, upper: bool) -> bool:
         return False
 
 
-def _is_lower(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
+def _is_lower(logged: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
     """Return True if a decimal excludes at least one value of its scale."""
-    ours, theirs = (number if isinstance(number, Decimal) else Decimal(str(number)) for number in (said, value))
+    ours, theirs = (number if isinstance(number, Decimal) else Decimal(str(number)) for number in (logged, value))
     excess = theirs - ours if upper else ours - theirs
     return kind.decimal is not None and -excess >= Decimal(1).scaleb(-kind.decimal.scale)
 
 
-def _is_less(said: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
+def _is_less(logged: Any, value: Any, kind: ColumnKind, upper: bool) -> bool:
     """Return True if a float excludes its neighbour: no difference is too small to hide rows."""
-    ours, theirs = _nearest(said, kind.type_name), _nearest(value, kind.type_name)
+    ours, theirs = _nearest(logged, kind.type_name), _nearest(value, kind.type_name)
     return ours > theirs if upper else ours < theirs
 
 
-def _is_earlier(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
+def _is_earlier(logged: str, value: str, _: ColumnKind, upper: bool) -> bool:
     """Return True if a time excludes a millisecond. Engines cut times to milliseconds, and readers allow for that."""
-    ours, theirs = _times(said, value)
+    ours, theirs = _times(logged, value)
     return (ours - theirs if upper else theirs - ours) >= _MILLISECOND and min(ours, theirs) >= _EARLIEST
 
 
-def _is_shorter(said: str, value: str, _: ColumnKind, upper: bool) -> bool:
+def _is_shorter(logged: str, value: str, _: ColumnKind, upper: bool) -> bool:
     """Return True if a string excludes longer ones."""
-    return is_after(said, value) if upper else is_after(value, said)
+    return is_after(logged, value) if upper else is_after(value, logged)
 
 
 #: For each type, a function that returns True if a bound excludes values that its string includes.
@@ -216,12 +216,12 @@ _NARROWER: Mapping[str, Callable[[Any, Any, ColumnKind, bool], bool]] = {
 }
 
 
-def _integer(said: Any, value: Any) -> bool:
-    return type(value) is int and said == value
+def _integer(logged: Any, value: Any) -> bool:
+    return type(value) is int and logged == value
 
 
-def _fraction(said: Any, value: Any, tolerance: float = 1e-12) -> bool:
-    one, other = float(said), float(value)
+def _fraction(logged: Any, value: Any, tolerance: float = 1e-12) -> bool:
+    one, other = float(logged), float(value)
     if not (isfinite(one) and isfinite(other)):
         return True
     return not isinstance(value, (str, bool)) and isclose(one, other, rel_tol=tolerance)
@@ -236,41 +236,41 @@ def _nearest(value: Any, of: str) -> float:
         return copysign(inf, number)
 
 
-def _decimal(said: Any, value: Any) -> bool:
-    return not isinstance(value, (str, bool)) and isclose(float(said), float(value), rel_tol=1e-9)
+def _decimal(logged: Any, value: Any) -> bool:
+    return not isinstance(value, (str, bool)) and isclose(float(logged), float(value), rel_tol=1e-9)
 
 
-def _string(said: str, value: Any) -> bool:
+def _string(logged: str, value: Any) -> bool:
     if not isinstance(value, str):
         return False
-    return said == value or (min(len(said), len(value)) > _PREFIX and said[:_PREFIX] == value[:_PREFIX])
+    return logged == value or (min(len(logged), len(value)) > _PREFIX and logged[:_PREFIX] == value[:_PREFIX])
 
 
-def _boolean(said: Any, value: Any) -> bool:
-    return said is value
+def _boolean(logged: Any, value: Any) -> bool:
+    return logged is value
 
 
-def _date(said: str, value: Any) -> bool:
-    one, other = (parse_date(_text(text).partition("T")[0].partition(" ")[0]) for text in (said, value))
+def _date(logged: str, value: Any) -> bool:
+    one, other = (parse_date(_text(text).partition("T")[0].partition(" ")[0]) for text in (logged, value))
     return one == other or min(one[0], other[0]) < _FIRST_YEAR
 
 
-def _moment(said: str, value: Any) -> bool:
-    """Return True if two times are equal; without a zone in ``said``, if they are equal in some zone."""
-    return _are_near(said, value, _MILLISECOND if _has_zone(said) else _ANY_ZONE)
+def _moment(logged: str, value: Any) -> bool:
+    """Return True if two times are equal; without a zone in ``logged``, if they are equal in some zone."""
+    return _are_near(logged, value, _MILLISECOND if _has_zone(logged) else _ANY_ZONE)
 
 
-def _clock_time(said: str, value: Any) -> bool:
-    return _are_near(said, value, _MILLISECOND)
+def _clock_time(logged: str, value: Any) -> bool:
+    return _are_near(logged, value, _MILLISECOND)
 
 
-def _are_near(said: str, value: Any, most: int) -> bool:
-    one, other = _times(said, value)
+def _are_near(logged: str, value: Any, most: int) -> bool:
+    one, other = _times(logged, value)
     return abs(one - other) <= most or min(one, other) < _EARLIEST
 
 
-def _times(said: str, value: Any) -> tuple[int, int]:
-    return parse_moment(said), parse_moment(_text(value))
+def _times(logged: str, value: Any) -> tuple[int, int]:
+    return parse_moment(logged), parse_moment(_text(value))
 
 
 def _has_zone(text: str) -> bool:

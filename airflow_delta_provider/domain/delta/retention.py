@@ -243,9 +243,9 @@ class History:
             and self._protocol is not None
             and self._protocol.supports(IN_COMMIT_TIMESTAMP)
         )
-        said = info.get("inCommitTimestamp") if own else None
-        said = info.get("timestamp") if said is None else said
-        return said if isinstance(said, int) and not isinstance(said, bool) else None
+        time = info.get("inCommitTimestamp") if own else None
+        time = info.get("timestamp") if time is None else time
+        return time if isinstance(time, int) and not isinstance(time, bool) else None
 
     def _note_vacuum(self, info: Mapping[str, Any], time: int | None) -> None:
         operation, parameters = info.get("operation"), info.get("operationParameters")

@@ -92,8 +92,8 @@ class TableHead:
         """
         has_own = self.metadata.properties.in_commit_timestamps and self.protocol.supports(IN_COMMIT_TIMESTAMP)
         for key in ("inCommitTimestamp", "timestamp") if has_own else ("timestamp",):
-            if isinstance(said := info.get(key), int) and not isinstance(said, bool):
-                return said
+            if isinstance(time := info.get(key), int) and not isinstance(time, bool):
+                return time
         return None
 
 
@@ -169,7 +169,7 @@ class HeadMark:
         return cls(
             head.version,
             head.metadata.id,
-            {subject: short_digest(json.dumps(said(head), sort_keys=True)) for subject, said in SUBJECTS.items()},
+            {subject: short_digest(json.dumps(read(head), sort_keys=True)) for subject, read in SUBJECTS.items()},
         )
 
     def changed_since(self, before: HeadMark) -> list[str]:

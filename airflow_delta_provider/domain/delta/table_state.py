@@ -171,17 +171,17 @@ class Replay:
             self._files.pop(key, None)
 
     def change_files(
-        self, added: Mapping[FileKey, LiveFile], gone: Iterable[FileKey], domains: Iterable[DomainMetadata]
+        self, added: Mapping[FileKey, LiveFile], removed: Iterable[FileKey], domains: Iterable[DomainMetadata]
     ) -> None:
         """Apply a commit whose effect on files is known. The replay must have all files.
 
-        :param gone: keys of the files that the commit removes
+        :param removed: keys of the files that the commit removes
         """
         assert self._files is not None
         for domain in domains:
             self._take_domain(domain)
         self._files.update(added)
-        for key in gone:
+        for key in removed:
             del self._files[key]
 
     def state(self, version: int) -> TableState:
@@ -215,7 +215,7 @@ class Replay:
         self._metadata, self._head = metadata, None
 
     def _take_domain(self, domain: DomainMetadata) -> None:
-        others = {name: said for name, said in self._domains.items() if name != domain.domain}
+        others = {name: configuration for name, configuration in self._domains.items() if name != domain.domain}
         self._domains = others if domain.removed else {**others, domain.domain: domain.configuration}
 
     def _take_add(self, file: LiveFile) -> None:
@@ -424,14 +424,16 @@ def apply_commit(
     before = replay.head(commit.version - 1)
     live = replay.files
     removed, added_again = _live_before(commit, live)
-    gone = {file.key for file in commit.removes if file.key in live}
-    not_live = frozenset(file.key for file in commit.removes) - gone
+    removed_keys = {file.key for file in commit.removes if file.key in live}
+    not_live = frozenset(file.key for file in commit.removes) - removed_keys
     otherwise = _otherwise_live({path for path, _ in not_live}, live)
     found_empty = not live and not replay.others
     if found_empty:
         replaces_all = _replaces_empty(before, commit)
     else:
-        replaces_all = len(gone) == len(live) + replay.others and not any(file.path in removed for file in commit.adds)
+        replaces_all = len(removed_keys) == len(live) + replay.others and not any(
+            file.path in removed for file in commit.adds
+        )
     replay.apply_commit(commit, values)
     return Transition(
         before,
@@ -533,7 +535,7 @@ def due_enablement(transition: Transition) -> Mapping[str, str]:
     if not has_timestamps(transition.before):
         now = transition.commit.info.get("inCommitTimestamp")
         return {ENABLEMENT_VERSION: str(transition.commit.version), ENABLEMENT_TIMESTAMP: str(now)}
-    said = transition.before.metadata.configuration
-    if said.get(ENABLEMENT_VERSION, "0") == "0":
+    configuration = transition.before.metadata.configuration
+    if configuration.get(ENABLEMENT_VERSION, "0") == "0":
         return {}  # since the creation of the table, as far as known
-    return {name: said[name] for name in (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP) if name in said}
+    return {name: configuration[name] for name in (ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP) if name in configuration}

@@ -176,9 +176,9 @@ def _constraints(spec: TableSpec, metadata: Metadata) -> Iterator[Difference]:
     wanted = {constraint.name.lower(): constraint for constraint in new_constraints(metadata, spec)}
     for name, constraint in wanted.items():
         yield Difference(rules.OTHER_CONSTRAINT, constraint.expression, known.get(name), subject=constraint.name)
-    for gone in old_constraints(metadata, spec):
-        if gone.name.lower() not in wanted:
-            yield Difference(rules.OTHER_CONSTRAINT, None, known[gone.name.lower()], subject=gone.name)
+    for old in old_constraints(metadata, spec):
+        if old.name.lower() not in wanted:
+            yield Difference(rules.OTHER_CONSTRAINT, None, known[old.name.lower()], subject=old.name)
 
 
 def _layout(spec: TableSpec, state: TableState) -> Iterator[Difference]:

@@ -313,14 +313,14 @@ def _check_removed(change: Change) -> Iterator[Violation]:
     if not (stays or snapshot.commit_kind == "ANALYZE") or change.renumbered or not change.complete:
         return
     again = {file.name for file in change.added}
-    if gone := [file.name for file in change.deleted if file.name not in again]:
+    if removed := [file.name for file in change.deleted if file.name not in again]:
         yield Violation(
             rules.NOT_AS_STATED.found(
                 "{operation} ({kind}) removed files, which commits of this kind or operation do not: {files}.",
-                path=gone[0] if len(gone) == 1 else None,
+                path=removed[0] if len(removed) == 1 else None,
                 operation=snapshot.operation or "The commit",
                 kind=snapshot.commit_kind,
-                files=listed(gone),
+                files=listed(removed),
             )
         )
 

@@ -109,13 +109,13 @@ def check_rewritten(
     if is_rewrite:
         if _count(replaced, before, new.data_evolution) == new.rows and _as_many(replaced, before, new):
             yield from _written_again(change, replaced, before, new, compare)
-    elif _is_merge_by_vectors(change, new) and (gone := sum(after.values()) - sum(before.values())) > 0:
+    elif _is_merge_by_vectors(change, new) and (by_vectors := sum(after.values()) - sum(before.values())) > 0:
         yield _reassigned(
             "MERGE deleted {gone:row} by deletion vectors and wrote {rows} with the new ids {new}: on this kind of "
             "table, rows that it updates get new ids. Only if it updated none did every row keep its id.",
             (),
             new,
-            gone=gone,
+            gone=by_vectors,
         )
 
 

@@ -83,7 +83,7 @@ class HistoryCheck:
         self._counts = RecordCounts(self._violations)
         self._beginning: dict[FileKey, DataFile] = {}
         self._changes: list[Change] = []
-        self._gone: set[FileKey] = set()
+        self._removed_keys: set[FileKey] = set()
         self._file_schemas: dict[int, Snapshot] = {}
         self._damaged: dict[str, OpenViolation] = {}
         self._broken_snapshots: list[Damage] = []
@@ -153,7 +153,7 @@ class HistoryCheck:
             return ()
         wanted = self._check(change, first)
         if not change.renumbered:
-            self._gone |= {file.key for file in change.deleted}
+            self._removed_keys |= {file.key for file in change.deleted}
         return wanted
 
     def add_deleted_rows(self, deleted: DeletedRows, bounds: Callable[[], Mapping[str, ValueBounds]]) -> None:
@@ -272,13 +272,13 @@ class HistoryCheck:
         """Return the files of a commit that the table had before, or may have had before its history begins."""
         earliest = self._changes[0].snapshot.id
         return frozenset(
-            file.key for file in change.added if file.key in self._gone or file.max_sequence < earliest != 1
+            file.key for file in change.added if file.key in self._removed_keys or file.max_sequence < earliest != 1
         )
 
     def _check_gap(self, before: Snapshot, snapshot: Snapshot) -> None:
-        gone = range(before.id + 1, snapshot.id)
+        skipped = range(before.id + 1, snapshot.id)
         broken = {damage.path for damage in self._broken_snapshots}
-        missing = [snapshot_id for snapshot_id in gone if snapshot_path(snapshot_id) not in broken]
+        missing = [snapshot_id for snapshot_id in skipped if snapshot_path(snapshot_id) not in broken]
         if missing:
             self._violations.add(Violation(missing_snapshots(before, snapshot, missing)), snapshot, version=missing[0])
 

@@ -53,21 +53,21 @@ class Lifetimes:
         for step in self.history.steps:
             if step.index_files != index_files:
                 index_files, after = step.index_files, vectors_of(step.index_files)
-                gone = {file.key for file in step.removed}
+                removed = {file.key for file in step.removed}
                 fewer = any(
-                    _deletes_fewer(before.get(key), after.get(key)) for key in wanted if wanted[key] not in gone
+                    _deletes_fewer(before.get(key), after.get(key)) for key in wanted if wanted[key] not in removed
                 )
                 if fewer and (last is None or last.id < step.snapshot.id):
                     last = step.snapshot
                 before = after
         return last
 
-    def gone_since(self, files: Collection[DataFile]) -> int | None:
+    def removed_since(self, files: Collection[DataFile]) -> int | None:
         """Return the snapshot since which none of the files is live; None if one still is."""
-        gone = [self._removed_by.get(file.key) for file in files]
-        return max((snapshot.id for snapshot in gone if snapshot), default=None) if all(gone) else None
+        removals = [self._removed_by.get(file.key) for file in files]
+        return max((snapshot.id for snapshot in removals if snapshot), default=None) if all(removals) else None
 
-    def rows_gone_since(self, files: Collection[DataFile], snapshot: Snapshot) -> int | None:
+    def rows_removed_since(self, files: Collection[DataFile], snapshot: Snapshot) -> int | None:
         """Return the snapshot since which no live file can have rows of ``files``; None if one still can.
 
         :param snapshot: snapshot with these files; only commits after it are followed
@@ -108,11 +108,11 @@ def row_successors(
 
     :param deleted: files that the commit deleted, in ``of`` or not
     """
-    gone = [deleted[key] for key in of if key in deleted]
-    if not gone:
+    replaced = [deleted[key] for key in of if key in deleted]
+    if not replaced:
         return of
     return (of - deleted.keys()) | {
-        file.key for file in added if carries_ids(file) or any(_share_ids(file, one) for one in gone)
+        file.key for file in added if carries_ids(file) or any(_share_ids(file, one) for one in replaced)
     }
 
 
@@ -254,12 +254,12 @@ class LiveFiles:
         """
         names = {manifest.name for manifest in base}
         new = [manifest for manifest in base if manifest.name not in self._listed]
-        gone = [manifest for name, manifest in self._listed.items() if name not in names]
-        if any(manifest.name in self._unread for manifest in (*new, *gone)):
-            self.doubtful |= _net_count(new) != _net_count(gone)
+        old = [manifest for name, manifest in self._listed.items() if name not in names]
+        if any(manifest.name in self._unread for manifest in (*new, *old)):
+            self.doubtful |= _net_count(new) != _net_count(old)
             return ()
         merged = _sum(entry for manifest in new for entry in self._entries[manifest.name])
-        before = _sum(entry for manifest in gone for entry in self._entries[manifest.name])
+        before = _sum(entry for manifest in old for entry in self._entries[manifest.name])
         keys = (key for key in {**before, **merged} if before.get(key) != merged.get(key))
         return tuple((before.get(key), merged.get(key)) for key in keys)
 
@@ -274,11 +274,11 @@ class LiveFiles:
             if (key in self._files) is (entry.kind is FileKind.ADD):
                 strays.append(entry)
             if entry.kind is FileKind.ADD:
-                if (gone := self._files.get(key)) and added.pop(key, None) is None:
-                    deleted[key] = gone
+                if (file := self._files.get(key)) and added.pop(key, None) is None:
+                    deleted[key] = file
                 self._files[key] = added[key] = entry.file
-            elif (gone := self._files.pop(key, None)) and added.pop(key, None) is None:
-                deleted[key] = gone
+            elif (file := self._files.pop(key, None)) and added.pop(key, None) is None:
+                deleted[key] = file
         return tuple(added.values()), tuple(deleted.values()), tuple(strays)
 
 

@@ -107,18 +107,18 @@ def check_lost_columns(
     newest = schemas.get(max(schemas)) if schemas else None
     current = {field.id: field.name for field in newest.fields} if isinstance(newest, TableSchema) else {}
     permits = change.snapshot.permits
-    gone = [ids for ids in before if ids and not there.cover(ids)]
-    if gone and change.snapshot.states_changes and not permits.removed and not new.assigned:
+    removed = [ids for ids in before if ids and not there.cover(ids)]
+    if removed and change.snapshot.states_changes and not permits.removed and not new.assigned:
         yield Violation(
             rules.NOT_AS_STATED.found(
                 "{operation} removed all files of the row ids {ids}.",
                 operation=change.snapshot.name,
-                ids=listed(range_texts(gone)),
+                ids=listed(range_texts(removed)),
             )
         )
     lost: dict[range, list[str]] = {}
     for ids, fields in before.items():
-        if ids and ids not in gone:
+        if ids and ids not in removed:
             kept = [others for rows, others in after.items() if _meet(ids, rows)]
             missing = (number for number in fields & current.keys() if not any(number in one for one in kept))
             if names := [current[number] for number in missing]:

@@ -79,17 +79,17 @@ class MoveCounts:
     :param same_content: True if the disappeared and the new rows have the same values, as a whole
     :param before: number of rows that the commit removed
     :param after: number of rows that the commit added
-    :param gone_ids: lowest and highest id that disappeared
+    :param removed_ids: lowest and highest id that disappeared
     :param new_ids: lowest and highest new id
     """
 
     kept: int
-    gone: int
+    removed: int
     new: int
     same_content: bool
     before: int = 0
     after: int = 0
-    gone_ids: tuple[int, int] | None = None
+    removed_ids: tuple[int, int] | None = None
     new_ids: tuple[int, int] | None = None
 
 
@@ -179,7 +179,7 @@ def _findings(comparison: Comparison, outcome: Outcome, reassigned: Severity) ->
     moved, faults = outcome.moved, dict(outcome.faults)
     compared = comparison.before is not None and not comparison.restored
     rewritten = compared and _rewritten(comparison, moved)
-    added_elsewhere = compared and comparison.snapshot.is_branch_merge and not moved.gone
+    added_elsewhere = compared and comparison.snapshot.is_branch_merge and not moved.removed
     if rewritten:
         for explained in (RowFault.LOST, RowFault.ADDED):
             faults.pop(explained, None)
@@ -239,7 +239,7 @@ def _of_identities(
             operation=snapshot.name,
             rows=moved.new,
             new=_span(moved.new_ids),
-            gone=moved.gone,
+            gone=moved.removed,
         )
     elif keys is not None and keys.reassigned:
         yield rules.REASSIGNED.found(
@@ -255,7 +255,7 @@ def _of_identities(
             severity=reassigned,
             operation=snapshot.name,
             rows=moved.new,
-            old=_span(moved.gone_ids),
+            old=_span(moved.removed_ids),
             new=_span(moved.new_ids),
         )
     if snapshot.operation == "UPDATE" and moved.after < moved.before:
@@ -285,7 +285,7 @@ def _rewritten(comparison: Comparison, moved: MoveCounts) -> bool:
     operation = comparison.snapshot.operation
     if operation in _REPLACING or (moved.kept and operation is not None):
         return False
-    return bool(moved.new) and moved.new == moved.gone and moved.same_content
+    return bool(moved.new) and moved.new == moved.removed and moved.same_content
 
 
 _FAULTS: dict[RowFault, tuple[Rule, str]] = {
@@ -419,8 +419,8 @@ def findings_of(faults: Iterable[FileFault], lifetimes: Lifetimes) -> list[Findi
             names=listed(others),
         )
         files = [fault.file for fault in group]
-        gone = lifetimes.gone_since(files) if rule.severity is Severity.ERROR else None
-        by_rule[rule].append(replace(finding, healed_version=gone, **_since(group, lifetimes)))
+        removed_in = lifetimes.removed_since(files) if rule.severity is Severity.ERROR else None
+        by_rule[rule].append(replace(finding, healed_version=removed_in, **_since(group, lifetimes)))
     reported: list[Finding] = []
     for rule, found in by_rule.items():
         found.sort(key=lambda finding: (not finding.is_open, finding.version or 0))

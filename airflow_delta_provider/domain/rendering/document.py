@@ -180,9 +180,9 @@ def _entries(listing: Listing, width: int, indent: int) -> Iterator[str]:
     for number, entry in enumerate(listing.entries, start=1):
         bullet = f"{number}. " if listing.numbered else "- " if listing.marked else ""
         facts = (f"{label} {value}" for label, value in entry.facts)
-        said = "  ".join(filter(None, (entry.label, entry.name, entry.text, *facts)))
+        line = "  ".join(filter(None, (entry.label, entry.name, entry.text, *facts)))
         rest = indent + (len(bullet) or 2)
-        yield from _wrapped(said, width, indent, rest, bullet, long=not entry.name)
+        yield from _wrapped(line, width, indent, rest, bullet, long=not entry.name)
         yield from text_lines([Prose(entry.message)], width, indent + 4)
         yield from _entries(Listing(entry.entries), width, rest)
 

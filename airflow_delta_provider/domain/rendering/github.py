@@ -61,8 +61,8 @@ def _command(level: str, problem: Problem, kind: str, shown_as: Presentation) ->
 def annotation(message: str, *, file: str, line: int | None, column: int | None) -> str:
     """Return the command that shows an error at its place in a file."""
     place = ",".join(f"{key}={value}" for key, value in (("line", line), ("col", column)) if value is not None)
-    (said,) = printed([shortened(visible(message), _MAX_MESSAGE)])
-    return f"::error file={visible(file).translate(_PROPERTY)}{place and ','}{place}::{said.translate(_DATA)}"
+    (text,) = printed([shortened(visible(message), _MAX_MESSAGE)])
+    return f"::error file={visible(file).translate(_PROPERTY)}{place and ','}{place}::{text.translate(_DATA)}"
 
 
 def _message(problem: Problem, shown_as: Presentation) -> Iterator[str]:

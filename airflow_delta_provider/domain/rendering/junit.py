@@ -16,9 +16,9 @@ from airflow_delta_provider.domain.rendering.report_document import (
     decisive_codes,
     is_open,
     outcome,
-    said,
     seconds,
     where,
+    wording_lines,
 )
 from airflow_delta_provider.domain.report.report import Finding, JobReport, TableReport, Verdict, verdict_of
 from airflow_delta_provider.domain.text import counted_codes, printed, shortened, visible
@@ -104,7 +104,13 @@ def _findings(findings: Iterable[Finding], rules: RuleLinks) -> Iterator[str]:
     for finding, follows in roots[:_MAX_FINDINGS]:
         wording = Wording.of(finding)
         yield f"{finding.severity.value} {finding.code} {wording.title}".rstrip()
-        lines = where(finding), *said(wording), *outcome(finding), *consequences(follows), rules.shown(finding.code)
+        lines = (
+            where(finding),
+            *wording_lines(wording),
+            *outcome(finding),
+            *consequences(follows),
+            rules.shown(finding.code),
+        )
         yield from (f"    {line}" for line in lines if line)
     if len(roots) > _MAX_FINDINGS:
         yield f"… and {counted_codes(finding.code for finding, _ in roots[_MAX_FINDINGS:])}"

@@ -124,9 +124,9 @@ def _entries(listing: Listing, indent: str = "") -> Iterator[str]:
         label = f"**{escape(entry.label)}** " if entry.label else ""
         text = f"{label}{escape(shortened(visible(entry.text), _MAX_LINE))}"
         facts = (f"{label} {code(value)}" for label, value in entry.facts)
-        said = ", ".join(filter(None, (code(shortened(entry.name, _MAX_NAME)) if entry.name else "", text, *facts)))
+        content = ", ".join(filter(None, (code(shortened(entry.name, _MAX_NAME)) if entry.name else "", text, *facts)))
         message = paragraph(entry.message).replace("\n", "\n  ")
-        yield f"{indent}{bullet} {said}\\\n  {message}" if message else f"{indent}{bullet} {said}"
+        yield f"{indent}{bullet} {content}\\\n  {message}" if message else f"{indent}{bullet} {content}"
         yield from _entries(Listing(entry.entries), f"{indent}   ")
 
 

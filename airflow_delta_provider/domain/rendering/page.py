@@ -162,11 +162,11 @@ def state_section(table: TableReport) -> Markup | None:
         element("tbody", *rows),
         class_="features",
     )
-    said = "Protocol" if table.version is None else f"Protocol at version {table.version}"
+    title = "Protocol" if table.version is None else f"Protocol at version {table.version}"
     return element(
         "details",
         element(
-            "summary", f"{said}: {_versions(protocol)}", f", {counted(len(features), 'feature')}" if features else ""
+            "summary", f"{title}: {_versions(protocol)}", f", {counted(len(features), 'feature')}" if features else ""
         ),
         element("p", "The plan leads to ", _versions(after), _added(protocol, after)) if after else "",
         listed if rows else "",

@@ -45,7 +45,7 @@ def by_rule(problem: Problem, links: RuleLinks, ids: dict[str, str]) -> Markup:
     return element(
         "details",
         element("summary", _heading(problem.severity, problem.code, "h3"), " ", extent),
-        element("div", example, _said(Wording.of(first.finding)), _about(problem.code, links), class_="said"),
+        element("div", example, _wording(Wording.of(first.finding)), _about(problem.code, links), class_="said"),
         element("ul", *shown, class_="names"),
         id=f"rule-{problem.code.lower()}-{problem.severity.value.lower()}",
     )
@@ -67,7 +67,7 @@ def at_table(finding: Finding, follows: Sequence[Finding], kind: str, links: Rul
     return element(
         "article",
         element("div", _heading(finding.severity, finding.code, "h4"), _states(finding), class_="head"),
-        _said(Wording.of(finding)),
+        _wording(Wording.of(finding)),
         element("dl", *known, class_="facts"),
         action or "",
         _consequences(follows),
@@ -81,11 +81,11 @@ def _heading(severity: Severity, code: str, level: str) -> Markup:
     return joined(badge(severity.value), " ", element(level, element("b", code), f" {rule.title}" if rule else ""))
 
 
-def _said(wording: Wording) -> Markup:
+def _wording(wording: Wording) -> Markup:
     named = (("Effect: ", wording.effect), ("Remedy: ", wording.remedy))
     return joined(
         element("p", lines(shortened(wording.evidence, _MAX_TEXT)), class_="evidence"),
-        (element("p", element("b", label), lines(shortened(said, _MAX_TEXT))) for label, said in named if said),
+        (element("p", element("b", label), lines(shortened(text, _MAX_TEXT))) for label, text in named if text),
     )
 
 

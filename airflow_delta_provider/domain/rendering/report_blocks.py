@@ -100,9 +100,9 @@ def _at(occurrences: Sequence[Occurrence]) -> str:
 def finding_section(finding: Finding, follows: Sequence[Finding]) -> Section:
     """Return a finding at its table."""
     wording = Wording.of(finding)
-    said = (where(finding), *wording.labelled.paragraphs, *outcome(finding), *consequences(follows))
+    paragraphs = (where(finding), *wording.labelled.paragraphs, *outcome(finding), *consequences(follows))
     title = "  ".join(filter(None, (f"{finding.code} {finding.severity.value}", wording.title)))
-    return Section(title, tuple(map(Prose, filter(None, said))))
+    return Section(title, tuple(map(Prose, filter(None, paragraphs))))
 
 
 def answers(table: TableReport, width: int, *, much: bool = False) -> Iterator[str]:
@@ -228,9 +228,9 @@ def _sql(steps: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 def _findings(title: str, found: Sequence[Mapping[str, Any]]) -> Iterator[Listing]:
     entries: list[Entry] = []
     for finding in map(Finding.from_json, found[:_MAX_PIECES]):
-        said = " ".join(Wording.of(finding).paragraphs)
+        wording = " ".join(Wording.of(finding).paragraphs)
         accepted = f" Accepted by {finding.waiver.owner}: {finding.waiver.reason}" if finding.waiver else ""
-        entries.append(Entry(f"{said}{accepted}", facts=(), label=f"{finding.severity.value} {finding.code}"))
+        entries.append(Entry(f"{wording}{accepted}", facts=(), label=f"{finding.severity.value} {finding.code}"))
     if found:
         yield Listing((*entries, *_more(len(found) - len(entries))), f"{title} ({len(found)})")
 
@@ -256,7 +256,7 @@ def labelled(part: type[Part], wire: Mapping[str, Any], shown: Collection[str] =
     """
     keys = (known for known in fields(part) if known.name not in shown and not known.metadata["within"])
     named = ((known.metadata["label"] or known.name.replace("_", " "), wire.get(known.name)) for known in keys)
-    return tuple((label, said) for label, value in named if (said := _value(value, label)))
+    return tuple((label, text) for label, value in named if (text := _value(value, label)))
 
 
 def _value(value: Any, label: str = "") -> str:
@@ -268,7 +268,7 @@ def _value(value: Any, label: str = "") -> str:
     if isinstance(value, int):
         return str(value) if _NUMBERS.search(label) else f"{value:,}"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {said}" for key, item in value.items() if (said := _value(item, str(key))))
+        return ", ".join(f"{key} {text}" for key, item in value.items() if (text := _value(item, str(key))))
     if isinstance(value, (list, tuple)):
         found = list(filter(None, map(_value, value)))
         return ("; " if any(" " in each for each in found) else ", ").join(found)
@@ -339,14 +339,14 @@ def _evidence(evidence: Mapping[str, Any], *, much: bool) -> Iterator[Block]:
         facts = labelled(EngineOutcome, engine, {"engine", "uses", "commits", "outcome"}) if much else ()
         found.append(Entry(f"{engine['engine']} ({engine['uses']}{wrote}): {engine['outcome']}", facts=facts))
     known = evidence.get("known_lockouts", {})
-    for key, said in _KNOWN_ENGINES.items():
+    for key, relation in _KNOWN_ENGINES.items():
         if engines := known.get(key):
-            found.append(Entry(f"{said}: {', '.join(engines)}"))
+            found.append(Entry(f"{relation}: {', '.join(engines)}"))
     if (probe := evidence.get("probe")) is not None:
-        said = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
+        result = {True: "reads the table", False: "does not read the table", None: "could not be tried"}[probe["reads"]]
         tried = " ".join(filter(None, (probe["engine"], probe["version"])))
         facts = labelled(Probe, probe, {"engine", "version", "reads"}) if much else ()
-        found.append(Entry(f"tried: {tried} {said}", facts=facts))
+        found.append(Entry(f"tried: {tried} {result}", facts=facts))
     found += map(Entry, _same_rows(evidence.get("tried", ())))
     for hidden in evidence.get("hidden_rows", ()):
         counts = (

@@ -191,7 +191,7 @@ def where(finding: Finding) -> str:
     return visible(shortened(" · ".join(_where(finding)), MAX_TEXT))
 
 
-def said(wording: Wording) -> Iterator[str]:
+def wording_lines(wording: Wording) -> Iterator[str]:
     """Yield evidence, effect and remedy: paragraphs that are not wrapped."""
     for paragraph in wording.paragraphs:
         yield from visible_lines(shortened(paragraph, MAX_TEXT))

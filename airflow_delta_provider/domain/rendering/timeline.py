@@ -43,7 +43,7 @@ _LINES = {
 #: Names of kinds of events, if they differ from the report's.
 _CALLED = {HistoryEventKind.CHANGED: "other", HistoryEventKind.PROTOCOL: "changed"}
 #: Maximum number of drawn rules of a table, of findings per rule, of drawn events, and of events described in words.
-_MAX_RULES, _MAX_FINDINGS, _MAX_EVENTS, _MAX_SAID = 8, 40, 200, 20
+_MAX_RULES, _MAX_FINDINGS, _MAX_EVENTS, _MAX_DESCRIBED = 8, 40, 200, 20
 #: Maximum number of steps between the labelled versions of the axis.
 _STEPS = 4
 
@@ -84,8 +84,8 @@ class Changes:
     @property
     def in_words(self) -> str:
         """The newest changes, in words."""
-        texts = [f"version {event.version} {event.text}" for event in self.events[-_MAX_SAID:]]
-        more = len(self.events) - _MAX_SAID
+        texts = [f"version {event.version} {event.text}" for event in self.events[-_MAX_DESCRIBED:]]
+        more = len(self.events) - _MAX_DESCRIBED
         return "; ".join([*texts, *([f"and {more} older changes"] if more > 0 else [])])
 
 
@@ -101,7 +101,7 @@ class Violations:
     @property
     def in_words(self) -> str:
         """The first finding in words, and the number of further ones."""
-        first = said(self.findings[0])
+        first = period_text(self.findings[0])
         return first if len(self.findings) == 1 else f"{first}, and {len(self.findings) - 1} more"
 
 
@@ -166,7 +166,7 @@ class Timeline:
         return tuple(marks[index] for index in sorted(ranked[:most]))
 
 
-def said(finding: Finding) -> str:
+def period_text(finding: Finding) -> str:
     """Return since when a rule is broken, or when it was broken, in words."""
     before = " or before" if finding.at_or_before else ""
     if finding.healed_version is None:
@@ -311,7 +311,7 @@ def _course(finding: Finding, shown: Timeline, y: int) -> Markup:
     parts.append(_mark("M-5,-5 5,5M-5,5 5,-5", begin, y))
     if ended is not None:
         parts.append(_mark("M-5,0 -1,4 6,-5", end, y, "fixed"))
-    return element("g", element("title", said(finding)), *parts, class_=kind)
+    return element("g", element("title", period_text(finding)), *parts, class_=kind)
 
 
 def _at(shown: Timeline, version: int) -> str:

@@ -198,12 +198,12 @@ def report_href(origin: Origin) -> str:
 
 
 def _about(results: Sequence[LatestResult], reach: ListExtent) -> str:
-    said = f"Latest results of tasks of the last {reach.days} days, for each table and kind of job."
+    text = f"Latest results of tasks of the last {reach.days} days, for each table and kind of job."
     if reach.cut:
-        said += " There are very many reports: of the older ones, only the last of each task counts."
+        text += " There are very many reports: of the older ones, only the last of each task counts."
     if reach.crowded:
-        said += " Of tasks with very many tables, only the worst are listed."
-    return said if results else f"No task of the last {reach.days} days, of DAGs that you may read, checked a table."
+        text += " Of tasks with very many tables, only the worst are listed."
+    return text if results else f"No task of the last {reach.days} days, of DAGs that you may read, checked a table."
 
 
 def _form(results: Sequence[LatestResult], search: Search) -> Markup:
@@ -281,9 +281,9 @@ def message_page(title: str, *paragraphs: str, links: tuple[tuple[str, str], ...
 
     :param links: (text, address) pairs
     """
-    said = (element("p", paragraph) for paragraph in paragraphs)
+    texts = (element("p", paragraph) for paragraph in paragraphs)
     leads = (element("p", element("a", words, href=href)) for words, href in links)
-    return Document(title, element("main", element("h1", title), said, leads), (THEME_SCRIPT,))
+    return Document(title, element("main", element("h1", title), texts, leads), (THEME_SCRIPT,))
 
 
 def rule_page(code: str) -> Document | None:
@@ -312,5 +312,5 @@ def _notices(excerpt: Excerpt) -> Iterator[Markup]:
     if excerpt.dry_run:
         yield element("p", "Planned only: nothing was changed.", class_="notice")
     if excerpt.left_out:
-        said = f"There is no room here for: {', '.join(excerpt.left_out)}."
-        yield element("p", said, class_="notice")
+        notice = f"There is no room here for: {', '.join(excerpt.left_out)}."
+        yield element("p", notice, class_="notice")

@@ -232,8 +232,8 @@ def _earlier(situation: Situation) -> Iterator[Correction]:
     settings = tuple(change for change in found if change.place[:2] != (METADATA, SCHEMA))
     single = ((change,) for change in found) if len(found) <= _MOST_SINGLE else ()
     for changes in _distinct((narrow, settings, *single, found)):
-        gone = (c.place[1] for c in changes if c.place[0] == DOMAIN and not c.after)
-        loses = tuple(f"The metadata domain {name} is removed." for name in gone)
+        removed = (c.place[1] for c in changes if c.place[0] == DOMAIN and not c.after)
+        loses = tuple(f"The metadata domain {name} is removed." for name in removed)
         yield Correction(RepairMethod.EARLIER_VALUES, changes, loses=loses)
 
 
@@ -580,10 +580,10 @@ def version_before(situation: Situation) -> LoggedTable | str:
     if before is None:
         return f"The table cannot go back: the log no longer has all of version {number}."
     known = {path for path, _ in now.files.keys() - now.removed}
-    gone = sorted(path for path, _ in before.files if path not in known and situation.past.stored(path) is None)
-    if gone:
-        more = f", and {len(gone) - 1} more" if len(gone) > 1 else ""
-        return visible(f"The table cannot go back: version {number} needs a data file that is gone: {gone[0]}{more}.")
+    lost = sorted(path for path, _ in before.files if path not in known and situation.past.stored(path) is None)
+    if lost:
+        more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+        return visible(f"The table cannot go back: version {number} needs a data file that is gone: {lost[0]}{more}.")
     return before
 
 
@@ -609,14 +609,14 @@ def _earlier_version(situation: Situation) -> Iterator[Correction]:
     if MAX_COLUMN_ID in metadata[CONFIGURATION]:
         metadata[CONFIGURATION][MAX_COLUMN_ID] = str(max(number for number in ids if number is not None))
     marks = {ROW_TRACKING_DOMAIN: now.domains[ROW_TRACKING_DOMAIN]} if ROW_TRACKING_DOMAIN in now.domains else {}
-    gone = frozenset(live - before.files.keys())
-    after = LoggedTable(protocol, metadata, {**before.domains, **marks}, {**now.files, **before.files}, gone)
-    last, files = situation.state.version, len(gone)
+    removed = frozenset(live - before.files.keys())
+    after = LoggedTable(protocol, metadata, {**before.domains, **marks}, {**now.files, **before.files}, removed)
+    last, files = situation.state.version, len(removed)
     kept = {path for path, _ in before.files}
-    lost = [rows_text(now.files[key], now.metadata) for key in sorted(gone) if key[0] not in kept]
+    lost = [rows_text(now.files[key], now.metadata) for key in sorted(removed) if key[0] not in kept]
     more = [f"{len(lost) - _MOST_LOST} more files"] if len(lost) > _MOST_LOST else []
-    said = f" ({'; '.join([*lost[:_MOST_LOST], *more])})" if lost else ""
-    loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}{said}."
+    details = f" ({'; '.join([*lost[:_MOST_LOST], *more])})" if lost else ""
+    loses = f"All rows that versions {finding.version} to {last} wrote: {files} data file{'s' * (files != 1)}{details}."
     sees = f"The table is as in version {finding.version - 1}."
     yield Correction(RepairMethod.EARLIER_VERSION, back_to=(finding.version - 1, after), loses=(loses,), sees=(sees,))
 

@@ -41,13 +41,13 @@ class Change:
     @property
     def text(self) -> str:
         """The change in a phrase, such as ``maxColumnId: "1" → "4"``."""
-        before, after = (_said(value) for value in (self.before, self.after))
+        before, after = (_plain_text(value) for value in (self.before, self.after))
         if self.place[0] == PROTOCOL and len(self.place) == 3:
             return f"{_named(self.place)}: {'listed' if self.after else 'not listed'}"
         return visible(f"{_named(self.place)}: {_short(before)} → {_short(after)}")
 
 
-def _said(value: tuple[Any, ...]) -> str:
+def _plain_text(value: tuple[Any, ...]) -> str:
     if value and isinstance(value[0], dict) and set(value[0].values()) == {True}:
         return json.dumps(sorted(value[0]))
     return json.dumps(_unkeyed(value[0]), ensure_ascii=False) if value else "none"
@@ -322,8 +322,8 @@ def commit_actions(before: LoggedTable, after: LoggedTable, now: int) -> list[Ac
             configuration = before.domains[name] if is_removed else after.domains[name]
             actions.append({DOMAIN: {"domain": name, "configuration": configuration, "removed": is_removed}})
     copies = {key: {**add, "path": copy_name(add["path"]), "dataChange": True} for key, add in after.copied.items()}
-    gone = sorted(after.removed | copies.keys())
-    actions += ({"remove": _removed(before.files[key], now, data_change=True)} for key in gone)
+    removed_keys = sorted(after.removed | copies.keys())
+    actions += ({"remove": _removed(before.files[key], now, data_change=True)} for key in removed_keys)
     for key, add in after.files.items():
         if key in after.removed or key in copies or (add == before.files.get(key) and key not in after.again):
             continue

@@ -158,9 +158,9 @@ class Planner:
         if after.metadata == table.metadata:
             return correction
         before, then = visible_columns(table.metadata), visible_columns(after.metadata)
-        gone = [name for name in before if name not in then] if before and then else []
+        lost = [name for name in before if name not in then] if before and then else []
         otherwise = [name for name in before if name in then and before[name] != then[name]]
-        loses: tuple[str, ...] = (f"Readers no longer see the columns {', '.join(gone)}.",) if gone else ()
+        loses: tuple[str, ...] = (f"Readers no longer see the columns {', '.join(lost)}.",) if lost else ()
         sees: tuple[str, ...] = (f"These columns then have other values: {', '.join(otherwise)}.",) if otherwise else ()
         back = [name for name in then if name not in before] if before else []
         sees += (f"Readers see these columns again: {', '.join(back)}.",) if back else ()

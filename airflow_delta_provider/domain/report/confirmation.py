@@ -36,11 +36,11 @@ class UnconfirmedReports:
     """Unconfirmed statements of reports about findings.
 
     :param receipts: receipts of the reports that made the same statements, oldest first
-    :param said: digest of each finding by its identity; None if the finding is closed
+    :param digests: digest of each finding by its identity; None if the finding is closed
     """
 
     receipts: tuple[str, ...]
-    said: Mapping[str, str | None]
+    digests: Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ class ReportedFindings:
     def of(cls, findings: Iterable[Finding]) -> ReportedFindings:
         """Return findings as confirmed, for a table without recorded receipts."""
         found = tuple(findings)
-        said = _what_they_say(found)
+        digests = _what_they_say(found)
         older = {identity(finding) for finding in found if finding.evidence is None and finding.facts is None}
-        return cls({key: "" if key in older else digest for key, digest in said.items()})
+        return cls({key: "" if key in older else digest for key, digest in digests.items()})
 
     def by_facts(self, now: Mapping[str, str]) -> ReportedFindings:
         """Replace digests of sentences, written by older releases, with digests of facts.
 
         :param now: digest, by identity, of the findings that are open now
         """
-        confirmed = {key: _by_facts(said, now.get(key)) or said for key, said in self.confirmed.items()}
+        confirmed = {key: _by_facts(digest, now.get(key)) or digest for key, digest in self.confirmed.items()}
         pending = tuple(
-            replace(each, said={key: _by_facts(said, now.get(key)) for key, said in each.said.items()})
+            replace(each, digests={key: _by_facts(digest, now.get(key)) for key, digest in each.digests.items()})
             for each in self.pending
         )
         return ReportedFindings(confirmed, pending, self.over)
@@ -86,14 +86,14 @@ class ReportedFindings:
         for pending in self.pending:
             arrived = _arrived(pending, receipts, table)
             for key in arrived:
-                said = pending.said[key]
-                if said is None:
+                digest = pending.digests[key]
+                if digest is None:
                     confirmed.pop(key, None)
                     over.pop(key, None)
                 else:
-                    confirmed[key] = said
+                    confirmed[key] = digest
             left = [_without(earlier, arrived) for earlier in left] + [_without(pending, arrived)]
-        return ReportedFindings(confirmed, tuple(pending for pending in left if pending.said), tuple(over.values()))
+        return ReportedFindings(confirmed, tuple(pending for pending in left if pending.digests), tuple(over.values()))
 
     def waiting(self, findings: Iterable[Finding], receipt: str | None) -> ReportedFindings:
         """Return the state after a report of findings that no later job would find again.
@@ -112,7 +112,7 @@ class ReportedFindings:
 
     def may_be_known(self, key: str) -> bool:
         """Return True if somebody may have received the finding as open, confirmed or not."""
-        return key in self.confirmed or any(pending.said.get(key) is not None for pending in self.pending)
+        return key in self.confirmed or any(pending.digests.get(key) is not None for pending in self.pending)
 
     def compare(
         self,
@@ -134,7 +134,7 @@ class ReportedFindings:
         """Return the JSON form."""
         return {
             "confirmed": dict(self.confirmed),
-            "pending": [{"receipts": list(p.receipts), "said": dict(p.said)} for p in self.pending],
+            "pending": [{"receipts": list(p.receipts), "said": dict(p.digests)} for p in self.pending],
             "over": [finding.to_json() for finding in self.over],
         }
 
@@ -145,7 +145,7 @@ class ReportedFindings:
         :raises KeyError, TypeError, ValueError, AttributeError: if it is damaged
         """
         return cls(
-            {str(key): str(said) for key, said in wire["confirmed"].items()},
+            {str(key): str(digest) for key, digest in wire["confirmed"].items()},
             tuple(UnconfirmedReports(tuple(p["receipts"]), dict(p["said"])) for p in wire["pending"]),
             tuple(map(Finding.from_json, wire["over"])),
         )
@@ -173,8 +173,8 @@ class Comparison:
         self._reported = reported = reported.by_facts(self._open)
         over = [finding for finding in reported.over if identity(finding) not in found]
         known = found | set(map(identity, over))
-        gone = [f for f in before if whole and identity(f) not in known and reported.may_be_known(identity(f))]
-        self.findings = (*findings, *over, *gone)
+        vanished = [f for f in before if whole and identity(f) not in known and reported.may_be_known(identity(f))]
+        self.findings = (*findings, *over, *vanished)
         """All that has to be reported: those of the audit, and what is over since it was reported."""
 
     def with_status(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -193,17 +193,17 @@ class Comparison:
         """
         if not self._whole:
             return self._reported
-        said: dict[str, str | None] = {}
+        digests: dict[str, str | None] = {}
         over: dict[str, Finding] = {}
         for finding in sorted(findings, key=lambda finding: finding.status is not Status.RESOLVED):
             key = identity(finding)
             if self._is_open(finding):
-                said[key] = self._said(key, accepted=finding.waiver is not None)
+                digests[key] = self._digest_to_report(key, accepted=finding.waiver is not None)
             if key not in self._open or finding.code in self._once:
-                said[key] = None
+                digests[key] = None
                 over[key] = replace(finding, status=None, waiver=None, expired_waiver=None)
         confirmed = {key: known for key, known in self._reported.confirmed.items() if key in {*self._open, *over}}
-        news = {key: now for key, now in said.items() if now is None or confirmed.get(key) != now}
+        news = {key: now for key, now in digests.items() if now is None or confirmed.get(key) != now}
         pending = tuple(_still(self._reported.pending, confirmed, {*self._open, *over}))
         if receipt is None:
             received = UnconfirmedReports(("",), news)
@@ -212,7 +212,7 @@ class Comparison:
             pending = _with(pending, receipt, news)
         return ReportedFindings(confirmed, pending, tuple(over.values())[:MAX_OVER])
 
-    def _said(self, key: str, *, accepted: bool) -> str:
+    def _digest_to_report(self, key: str, *, accepted: bool) -> str:
         """Return the digest to report for an open finding.
 
         An accepted finding keeps the digest that is already confirmed.
@@ -242,12 +242,12 @@ def _arrived(pending: UnconfirmedReports, receipts: Receipts, table: str) -> set
         if receipt in receipts:
             tables = receipts[receipt]
             some = None if tables is None else tables.get(table, ())
-            arrived |= pending.said.keys() if some is None else pending.said.keys() & set(some)
+            arrived |= pending.digests.keys() if some is None else pending.digests.keys() & set(some)
     return arrived
 
 
 def _without(pending: UnconfirmedReports, keys: set[str]) -> UnconfirmedReports:
-    return replace(pending, said={key: said for key, said in pending.said.items() if key not in keys})
+    return replace(pending, digests={key: digest for key, digest in pending.digests.items() if key not in keys})
 
 
 def _still(
@@ -255,19 +255,21 @@ def _still(
 ) -> Iterator[UnconfirmedReports]:
     """Yield pending statements, without those whose confirmation would change nothing."""
     for each in pending:
-        said = {key: said for key, said in each.said.items() if key in concerned and confirmed.get(key, "") != said}
-        if said:
-            yield replace(each, said=said)
+        digests = {
+            key: digest for key, digest in each.digests.items() if key in concerned and confirmed.get(key, "") != digest
+        }
+        if digests:
+            yield replace(each, digests=digests)
 
 
 def _with(
-    pending: tuple[UnconfirmedReports, ...], receipt: str, said: Mapping[str, str | None]
+    pending: tuple[UnconfirmedReports, ...], receipt: str, digests: Mapping[str, str | None]
 ) -> tuple[UnconfirmedReports, ...]:
     """Add a receipt to the pending statements, and keep the newest ``MAX_RECEIPTS`` receipts."""
-    same = [receipt for each in pending if each.said == said for receipt in each.receipts]
+    same = [receipt for each in pending if each.digests == digests for receipt in each.receipts]
     newest_first = [
-        UnconfirmedReports((*same, receipt), said),
-        *(each for each in reversed(pending) if each.said != said),
+        UnconfirmedReports((*same, receipt), digests),
+        *(each for each in reversed(pending) if each.digests != digests),
     ]
     kept: list[UnconfirmedReports] = []
     room = MAX_RECEIPTS
@@ -280,20 +282,20 @@ def _with(
 
 def _what_they_say(findings: Iterable[Finding]) -> dict[str, str]:
     """Return a digest of the findings' content, by identity."""
-    said: defaultdict[str, set[str]] = defaultdict(set)
+    digests: defaultdict[str, set[str]] = defaultdict(set)
     for finding in findings:
-        said[identity(finding)].add(finding.digest)
+        digests[identity(finding)].add(finding.digest)
     return {
         key: digests.pop() if len(digests) == 1 else DIGEST_OF_FACTS + _digest(*sorted(digests))
-        for key, digests in said.items()
+        for key, digests in digests.items()
     }
 
 
-def _by_facts(said: str | None, now: str | None) -> str | None:
+def _by_facts(digest: str | None, now: str | None) -> str | None:
     """Return a digest of facts. An older release's digest of sentences is replaced with the current one."""
-    if said is None or now is None or said.removeprefix(_ACCEPTED).startswith(DIGEST_OF_FACTS):
-        return said
-    return _ACCEPTED + now if said.startswith(_ACCEPTED) else now
+    if digest is None or now is None or digest.removeprefix(_ACCEPTED).startswith(DIGEST_OF_FACTS):
+        return digest
+    return _ACCEPTED + now if digest.startswith(_ACCEPTED) else now
 
 
 def _digest(*parts: str) -> str:

@@ -203,8 +203,8 @@ class Finding:
     @property
     def digest(self) -> str:
         """A digest of the finding's facts, not its sentences: 18 characters."""
-        said = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
-        text = json.dumps(said, sort_keys=True, ensure_ascii=False)
+        content = (self.severity.value, self.facts or {}, self.alike or 0, self.alike_until)
+        text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return DIGEST_OF_FACTS + short_digest(text)
 
     def brief(self) -> Finding:

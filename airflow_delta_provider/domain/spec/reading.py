@@ -289,13 +289,13 @@ def _check_drops(given: Mapping[str, SpecValue], spec: TableSpec, problems: Prob
             problems.add(item, f"{item.value!r} is to be dropped, and is declared under columns. Keep one of them")
         elif folded in sources:
             problems.add(item, f"{item.value!r} is to be dropped, and {sources[folded].name!r} is renamed from it")
-    gone = {lowered(path) for path in spec.drop}
+    dropped = {lowered(path) for path in spec.drop}
     for key, columns in (
         ("partition_by", [(name,) for name in spec.partition_by or ()]),
         ("cluster_by", spec.cluster_by),
     ):
         for path in columns or ():
-            if lowered(path) in gone:
+            if lowered(path) in dropped:
                 problems.add(given[key], f"names {path_text(path)!r}, which is to be dropped")
 
 

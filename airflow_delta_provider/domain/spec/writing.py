@@ -215,23 +215,23 @@ _NOTHING = {TableSpec: TableSpec(), ColumnSpec: ColumnSpec(name="")}
 
 def plain_of(spec: TableSpec) -> dict[str, Any]:
     """Return the keys of a table that differ from their defaults."""
-    return dict(_said(spec, _TABLE))
+    return dict(_non_defaults(spec, _TABLE))
 
 
-def _said(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
+def _non_defaults(spec: TableSpec | ColumnSpec, keys: Iterable[str]) -> Iterator[tuple[str, Any]]:
     """Yield the keys whose values differ from their defaults, with plain values."""
     for key in keys:
         attribute = "null_on_loss" if key == "on_loss" else key
-        said = getattr(spec, attribute)
-        if said != getattr(_NOTHING[type(spec)], attribute):
-            yield key, _PLAIN[key](said) if key in _PLAIN else said
+        value = getattr(spec, attribute)
+        if value != getattr(_NOTHING[type(spec)], attribute):
+            yield key, _PLAIN[key](value) if key in _PLAIN else value
 
 
 def _column(column: ColumnSpec) -> dict[str, Any]:
-    plain = {"name": column.name, **dict(_said(column, ["renamed_from"]))}
+    plain = {"name": column.name, **dict(_non_defaults(column, ["renamed_from"]))}
     if column.data_type is not None:
         plain |= _type(column.data_type)
-    plain |= _said(column, _COLUMN_AFTER_TYPE)
+    plain |= _non_defaults(column, _COLUMN_AFTER_TYPE)
     if "fields" in plain:  # last: they are long
         plain["fields"] = plain.pop("fields")
     return plain

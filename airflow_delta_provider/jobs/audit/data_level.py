@@ -112,7 +112,7 @@ class RowConditions:
 
 
 #: Findings that VACUUM causes for files of older versions.
-_GONE = frozenset({MISSING.code, DELETION_VECTOR.code})
+_DELETED_BY_VACUUM = frozenset({MISSING.code, DELETION_VECTOR.code})
 _MOVED = frozenset({FOREIGN_ROW_ID.code, FOREIGN_COMMIT_VERSION.code})
 
 
@@ -219,7 +219,7 @@ class DataLevel(LogLevel):
         except OutOfTimeError:
             self.given_up = True
         with self._timings.phase("trace"):
-            seen = (f for f in found if newest or f.code not in _GONE)
+            seen = (f for f in found if newest or f.code not in _DELETED_BY_VACUUM)
             audit.add_file_findings(seen, surveyed.rows_of, whole=not self.given_up)
         if self._proofs is not None and tracking.relied_upon and not self.given_up:
             try:

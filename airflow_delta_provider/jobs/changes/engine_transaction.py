@@ -120,11 +120,11 @@ class EngineTransaction:
         changed = {name: value for name, value in after.items() if before.get(name) != value}
         if was.get("description") != now.get("description"):
             changed["comment"] = now.get("description") or ""
-        gone = sorted(before.keys() - after.keys())
+        removed = sorted(before.keys() - after.keys())
         if was["schemaString"] != now["schemaString"]:
             operation = self._operation("UpdateSchema", old.schema(), new.schema())
-        elif gone and not changed:
-            operation = self._operation("UnsetTableProperties", self._sequence(gone), True)
+        elif removed and not changed:
+            operation = self._operation("UnsetTableProperties", self._sequence(removed), True)
         else:
             operation = self._operation("SetTableProperties", self._jvm.PythonUtils.toScalaMap(changed))
         return self._commit([], operation)

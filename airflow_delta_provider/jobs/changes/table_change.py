@@ -431,8 +431,8 @@ class _Sent:
                 committed.append(f"{last} may have been committed, or part of it")
             elif any(version > self.follows for version in commits):
                 committed.append(f"{last} was committed, or part of it")
-        said = "; ".join((*committed, "a rerun resumes there") if resumes else committed)
-        return f"{said[:1].upper()}{said[1:]}." if said else ""
+        text = "; ".join((*committed, "a rerun resumes there") if resumes else committed)
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _history(before: TableState, after: TableState, later: Mapping[int, list[Action]]) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ LEAST_BYTES = 4
 #: Bytes of a file up to which it is read as a whole.
 _MOST_WHOLE = 16 * 1024 * 1024
 #: Maximum number of characters shown of a library's error.
-_MOST_SAID = 300
+_MAX_MESSAGE = 300
 _TOO_LARGE = (
     "Let an engine write a new checkpoint. If that one is not read either, and other engines read it, report this as a "
     "bug in the provider."
@@ -292,11 +292,13 @@ class CheckpointFiles:
         except BrokenLogError as error:
             raise BrokenLogError(f"checkpoint file {name} is damaged: {error}") from error
         except python_checkpoint.UnreadFileError as error:
-            said = "; ".join([*refused, f"the reader of this package: {error}"])
+            refusals = "; ".join([*refused, f"the reader of this package: {error}"])
             remedy = f"Use the engine spark, or install {error.package} where the job runs."
             if any(text.startswith("PyArrow") for text in refused):
                 remedy = "Read the table with another engine; if that can, report this as a bug in the provider."
-            raise UnreadCheckpointError(f"no reader here can read checkpoint file {name} ({said})", remedy) from error
+            raise UnreadCheckpointError(
+                f"no reader here can read checkpoint file {name} ({refusals})", remedy
+            ) from error
 
 
 def _without_first(batches: Iterator[ActionBatch], counts: Mapping[str, int]) -> Iterator[ActionBatch]:
@@ -329,4 +331,4 @@ def _with_short_texts(path: str, batches: Iterator[ActionBatch]) -> Iterator[Act
 
 def _short(error: Exception) -> str:
     """Return the message of a library, in one line."""
-    return " ".join(str(error).split())[:_MOST_SAID].rstrip(".") or type(error).__name__
+    return " ".join(str(error).split())[:_MAX_MESSAGE].rstrip(".") or type(error).__name__

@@ -449,10 +449,10 @@ def commit_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]
     :param versions: all versions in the log, ascending
     :raises MissingFileError: if a commit is missing
     """
-    return in_order(_said(log, versions))
+    return in_order(_logged_times(log, versions))
 
 
-def _said(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
+def _logged_times(log: TableLog, versions: Iterable[int]) -> Iterator[CommitTime]:
     for version, _, content in log.commits(versions):
         try:
             info = commit_info(actions_of_head(content))

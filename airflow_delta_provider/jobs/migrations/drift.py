@@ -301,9 +301,9 @@ def probe(location: str) -> Probe:
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a Rust panic is not an Exception
-        said = excerpt(str(error))
-        refused = False if _REFUSED.search(said) else None
-        return Probe(engine=_ENGINE, version=installed, reads=refused, message=said or type(error).__name__)
+        message = excerpt(str(error))
+        refused = False if _REFUSED.search(message) else None
+        return Probe(engine=_ENGINE, version=installed, reads=refused, message=message or type(error).__name__)
     return Probe(engine=_ENGINE, version=installed, reads=True)
 
 

@@ -123,7 +123,7 @@ def _log_of(source: Path, folder: str) -> list[str]:
 def _change(command: str, target: Path, seconds: float) -> Finding | None:
     """Run a command on a copy; return a refusal if it fails, or if it does not end in time."""
     arguments = [*shlex.split(command), str(target)]
-    said, why = run_bounded([sys.executable, "-m", _PROGRAM, *arguments], seconds)
+    output, why = run_bounded([sys.executable, "-m", _PROGRAM, *arguments], seconds)
     if not why:
         return None
     how, _, complained = why.partition(": ")
@@ -132,7 +132,7 @@ def _change(command: str, target: Path, seconds: float) -> Finding | None:
         remedy="Changes need Spark. Run the command on a copy of your own to see its whole output. If it needs more "
         "time than one engine has, raise seconds_per_engine (--seconds-per-engine).",
         command=command,
-        why=Prose(": ".join(filter(None, [how, excerpt(said) or complained]))),
+        why=Prose(": ".join(filter(None, [how, excerpt(output) or complained]))),
     )
 
 
@@ -182,9 +182,9 @@ def try_engine(
     if release is None:
         return EngineAnswer(engine, None, failed=f"the package {TRIED[engine][1]} is not installed", says_nothing=True)
     command = [sys.executable, "-m", _READER, engine, location, *predicates]
-    said, why = run_bounded(command, seconds, json.dumps(dict(store)).encode())
+    output, why = run_bounded(command, seconds, json.dumps(dict(store)).encode())
     try:
-        whole, *_ = read = json.loads(said.strip().splitlines()[-1])
+        whole, *_ = read = json.loads(output.strip().splitlines()[-1])
     except (ValueError, IndexError):
         return EngineAnswer(engine, release, failed=why or "its process gave no answer", says_nothing=True)
     failed = excerpt(whole.get("failed", ""))
@@ -224,8 +224,8 @@ def run_bounded(
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)  # also the JVM of Spark
             process.wait()
-        said, complained = (_content(file) for file in (output, errors))
-    return said, why or _failure(process.returncode, complained)
+        printed, complained = (_content(file) for file in (output, errors))
+    return printed, why or _failure(process.returncode, complained)
 
 
 def _failure(code: int, complained: str) -> str:

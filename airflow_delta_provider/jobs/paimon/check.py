@@ -50,8 +50,8 @@ def check_paimon_table(
         try:
             check = PaimonRowTrackingCheck(session, table, options, progress, request.receipt, request.received, proofs)
             return check.run()
-        except SnapshotGoneError as gone:
-            progress(f"{text}: {gone} has vanished since it was listed; the check starts again")
+        except SnapshotGoneError as error:
+            progress(f"{text}: {error} has vanished since it was listed; the check starts again")
     finding = rules.NOT_STILL.found(
         "Snapshots vanished {times} times while they were read: they expire, or the table is rolled back.", times=_TRIES
     )

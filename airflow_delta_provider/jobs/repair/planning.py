@@ -350,9 +350,11 @@ class _Trials:
             found = [finding for finding in audit.findings() if finding.is_open]
         except (BrokenLogError, NoTimestampError):
             return None
-        gone = {key[0] for key in after.removed | after.copied.keys()}
+        removed_paths = {key[0] for key in after.removed | after.copied.keys()}
         again = {key[0] for key, add in after.files.items() if add != self._before.files.get(key)}
-        still = (f for f in self._of_files if f.path not in gone and not (f.path in again and _is_of_statistics(f)))
+        still = (
+            f for f in self._of_files if f.path not in removed_paths and not (f.path in again and _is_of_statistics(f))
+        )
         return [*found, *still]
 
     def heads(self, version: int) -> LoggedTable | None:

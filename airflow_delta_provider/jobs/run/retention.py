@@ -88,13 +88,13 @@ class _Plan:
 class _Files:
     """The files of a table in view of a planned VACUUM.
 
-    :param gone: files that the log names and that are not there
+    :param deleted: files that the log names and that are not there
     :param doomed: files that the VACUUM would delete
     :param sizes: sizes of these files, as far as they are known
     :param lost: live files that are not there
     """
 
-    gone: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     doomed: set[str] = field(default_factory=set)
     sizes: dict[str, int] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
@@ -141,12 +141,12 @@ def run(session: DeltaSession, text: str, request: JobRequest, progress: Progres
         check = _Consumers(session, table, state, history, files, plan)
         outcomes = [check.outcome(consumer) for consumer in options.consumers]
     earliest = earliest_version(table.log_names) or 0
-    after = files.gone | files.doomed
+    after = files.deleted | files.doomed
     evidence = Evidence(
         level=options.level,
         earliest_version=earliest,
-        travel_from_version=None if files.lost else history.travel_from(earliest, files.gone),
-        feed_from_version=history.feed_from(earliest, files.gone),
+        travel_from_version=None if files.lost else history.travel_from(earliest, files.deleted),
+        feed_from_version=history.feed_from(earliest, files.deleted),
         vacuum=PlannedVacuum(
             retain=retain,
             files=len(files.doomed),
@@ -210,10 +210,10 @@ def _kept(log: TableLog, history: History, state: TableState, plan: _Plan) -> se
 def _in_log(history: History, live: Collection[str], kept: Collection[str], plan: _Plan) -> _Files:
     """Return the files by the log alone: files are gone if a VACUUM that the log records has deleted them."""
     horizon = history.vacuum_horizon
-    gone = set() if horizon is None else history.missing_before(horizon, live)
-    doomed = history.missing_before(plan.horizon, live) - set(kept) - gone
+    deleted = set() if horizon is None else history.missing_before(horizon, live)
+    doomed = history.missing_before(plan.horizon, live) - set(kept) - deleted
     sizes = {path: history.files[path].size for path in doomed}
-    return _Files(gone, doomed, {path: size for path, size in sizes.items() if size is not None})
+    return _Files(deleted, doomed, {path: size for path, size in sizes.items() if size is not None})
 
 
 def _in_folder(
@@ -329,7 +329,7 @@ class _Consumers:
         if version < (self._earliest if offset.initial else self._oldest_commit):
             why = "the log no longer has that version"
             return [rules.consumer_broken(consumer, version, why)], "BROKEN"
-        if self._history.need(offset, self._files.gone) is Need.YES:
+        if self._history.need(offset, self._files.deleted) is Need.YES:
             return [rules.consumer_broken(consumer, version, "files that it still has to read are gone")], "BROKEN"
         findings, outcome = [], "OK"
         if self._history.need(offset, self._files.doomed) is Need.YES:
@@ -347,7 +347,7 @@ class _Consumers:
         """Return why it is unknown whether a stream can continue; empty if it can."""
         if not offset.initial and offset.version < self._history.first:
             return f"files of versions before {self._history.first} are not known"
-        for files, what in ((self._files.gone, "are gone"), (self._files.doomed, "would be deleted")):
+        for files, what in ((self._files.deleted, "are gone"), (self._files.doomed, "would be deleted")):
             if self._history.need(offset, files) is Need.UNKNOWN:
                 return (
                     f"files of version {offset.version} or later {what}; it needs them only if it has not read them "

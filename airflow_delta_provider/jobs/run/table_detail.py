@@ -46,10 +46,10 @@ def _sizes(log: TableLog, names: Sequence[str], version: int, commit: Commit | N
     """
     try:
         if (name := checksum_name(version)) in names:
-            said = parse_json(log.read_file(name))
-            made_for = {said.get("txnId"), commit.info.get("txnId") if commit else None} - {None}
+            checksum = parse_json(log.read_file(name))
+            made_for = {checksum.get("txnId"), commit.info.get("txnId") if commit else None} - {None}
             if len(made_for) <= 1:
-                return integer_of(said, "numFiles"), integer_of(said, "tableSizeBytes")
+                return integer_of(checksum, "numFiles"), integer_of(checksum, "tableSizeBytes")
     except (BrokenLogError, MissingFileError, LookupError, ValueError, AttributeError, TypeError):
         pass  # an audit reports damaged checksum files
     try:

@@ -102,8 +102,8 @@ class SparkCheckpointFiles(CheckpointFiles):
             if yielded or meaning.rule is faults.STORAGE or (size > _MOST_OTHERWISE and not is_of_columns):
                 raise
             budget.give_back_to(before)
-            said = condition_of(error) if is_of_columns else None
-            refused = [*refused, f"Spark: {said or meaning.evidence.rstrip('.')}"]
+            condition = condition_of(error) if is_of_columns else None
+            refused = [*refused, f"Spark: {condition or meaning.evidence.rstrip('.')}"]
             try:
                 yield from self._read_with_python(path, wanted, budget, refused)
             except UnreadCheckpointError:

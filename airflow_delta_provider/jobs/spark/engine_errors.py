@@ -112,8 +112,8 @@ def _raised_by_engine(error: BaseException) -> bool:
 
 
 def _without_jvm(error: BaseException) -> EngineError:
-    said = str(error).strip().split("\n")[0] or type(error).__name__
-    lost = f"The connection to Spark's JVM broke, most likely because the JVM ended: {said}."
+    message = str(error).strip().split("\n")[0] or type(error).__name__
+    lost = f"The connection to Spark's JVM broke, most likely because the JVM ended: {message}."
     remedy = (
         "Run the job again. If it happens again, look for OutOfMemoryError or a signal in the Spark log, and give the "
         "driver more memory (spark.driver.memory)."
@@ -167,8 +167,8 @@ def _closed_metastore(error: BaseException) -> str | None:
     """Return the reason why Hive's metastore cannot be opened; None for another error."""
     if not isinstance(error, AnalysisException):
         return None
-    said = [str(cause.toString()) for cause in _causes(error)]
-    return said[-1].strip().split("\n")[0] if any(map(_NO_METASTORE.search, said)) else None
+    messages = [str(cause.toString()) for cause in _causes(error)]
+    return messages[-1].strip().split("\n")[0] if any(map(_NO_METASTORE.search, messages)) else None
 
 
 def _without_metastore(why: str, condition: str) -> EngineError:

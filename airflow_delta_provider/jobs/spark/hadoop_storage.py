@@ -231,7 +231,7 @@ class HadoopStorage(Storage):
         try:
             found = file_system.listStatus(path)
         except Py4JJavaError as error:
-            raise MissingFileError(directory) if _says_gone(error) else error from None
+            raise MissingFileError(directory) if _is_not_found(error) else error from None
         # Py4J finds a method only for the exact type, and some storages return an array of their own type.
         statuses = self._statuses(len(found))
         self._jvm.java.lang.System.arraycopy(found, 0, statuses, 0, len(found))
@@ -246,7 +246,7 @@ class HadoopStorage(Storage):
         try:
             return self._streams.read(file_system.open(hadoop_path))
         except Py4JJavaError as error:
-            raise MissingFileError(path) if _says_gone(error) else error from None
+            raise MissingFileError(path) if _is_not_found(error) else error from None
 
     def read_ahead(self, paths: Sequence[str]) -> Iterator[bytes]:
         for path, content in zip(paths, self._copied(paths)):
@@ -390,7 +390,7 @@ class HadoopStorage(Storage):
                 found = "/".join([str(file_system.resolvePath(path).toString()).rstrip("/"), *missing])
                 return found if found == qualified else self.real_location(found)
             except Py4JJavaError as error:
-                if not _says_gone(error):
+                if not _is_not_found(error):
                     raise
             missing.insert(0, str(path.getName()))
             path = path.getParent()
@@ -400,12 +400,12 @@ class HadoopStorage(Storage):
         try:
             return file_system.getFileStatus(hadoop_path)
         except Py4JJavaError as error:
-            raise MissingFileError(path) if _says_gone(error) else error from None
+            raise MissingFileError(path) if _is_not_found(error) else error from None
 
     def _resolve(self, location: str) -> tuple[Any, Any]:
         path = self._path(location)
         return path.getFileSystem(self._configuration), path
 
 
-def _says_gone(error: Py4JJavaError) -> bool:
+def _is_not_found(error: Py4JJavaError) -> bool:
     return bool(error.java_exception.getClass().getName() == "java.io.FileNotFoundException")

@@ -237,12 +237,12 @@ def storage_error(place: str, error: Exception) -> Exception:
     meaning = meaning or next(filter(None, map(_of_text_or_class, causes)), None)
     if meaning is None and not _is_of_storage(error):
         return error
-    said = f" ({shown})" if (shown := code or _short(error)) else ""
+    reason = f" ({shown})" if (shown := code or _short(error)) else ""
     meaning = meaning or _OTHER
     kind = _ERRORS.get(meaning, StorageError)
     region = next(filter(None, map(_region, causes)), "") if meaning is _WRONG_REGION else ""
     remedy = f"Set AWS_REGION to {region}." if region else meaning.remedy
-    return kind(f"{masked_text(place)}: {meaning.what}{said}", remedy, retryable=meaning.retryable)
+    return kind(f"{masked_text(place)}: {meaning.what}{reason}", remedy, retryable=meaning.retryable)
 
 
 @contextmanager
@@ -374,13 +374,13 @@ class EngineError:
 
     def finding(self, done: str = "") -> Finding:
         """Return the finding, without secrets. ``done`` is a sentence about the work done before the error."""
-        said = " ".join(filter(None, (masked_text(self.evidence), done)))
-        return self.rule.found("{error}", remedy=self.remedy, error=Prose(said), condition=self.condition)
+        text = " ".join(filter(None, (masked_text(self.evidence), done)))
+        return self.rule.found("{error}", remedy=self.remedy, error=Prose(text), condition=self.condition)
 
     def not_saved(self) -> Finding:
         """Return the finding for a state that could not be saved."""
-        said = f"The state for the next run could not be saved. {self.evidence}"
-        return replace(self, rule=faults.NOT_SAVED, evidence=said, remedy=None).finding()
+        text = f"The state for the next run could not be saved. {self.evidence}"
+        return replace(self, rule=faults.NOT_SAVED, evidence=text, remedy=None).finding()
 
 
 class UnreadFileError(Exception):
@@ -411,9 +411,9 @@ def understand(error: BaseException) -> EngineError | None:
     if isinstance(error, BrokenMetadataError):
         return EngineError(requests.BROKEN_LOG, Verdict.REFUSED, "", f"The log cannot be read as one table: {message}.")
     if isinstance(error, MissingFileError):
-        gone = f"A file of the table is missing: {message}. It was cleaned up, or the table dropped, while this ran."
+        missing = f"A file of the table is missing: {message}. It was cleaned up, or the table dropped, while this ran."
         remedy = "Run the job again; if the error persists, restore the file."
-        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, "", gone, remedy, retryable=True)
+        return EngineError(requests.TABLE_MOVED, Verdict.REFUSED, "", missing, remedy, retryable=True)
     if isinstance(error, StorageError):
         return EngineError(faults.STORAGE, Verdict.FAULT, "", f"{error.what}.", error.remedy, retryable=error.retryable)
     if isinstance(error, MissingPackageError):
@@ -437,8 +437,8 @@ def short_of(what: Shortage, message: str, condition: str = "") -> EngineError:
 
     It says nothing about the table, and another try may help.
     """
-    said = f" ({message})" if message else ""
-    out = f"The machine ran out of {what.what}{said}. That says nothing about the table."
+    reason = f" ({message})" if message else ""
+    out = f"The machine ran out of {what.what}{reason}. That says nothing about the table."
     return EngineError(faults.STORAGE, Verdict.FAULT, condition, out, what.remedy, retryable=True)
 
 
@@ -466,5 +466,5 @@ def failed(message: str, condition: str = "") -> EngineError:
 
 def unexpected(error: BaseException, message: str, condition: str = "") -> EngineError:
     """Return the error for an unforeseen failure."""
-    said = f"Unexpected {type(error).__name__}: {message}."
-    return EngineError(faults.UNEXPECTED, Verdict.FAULT, condition, said)
+    text = f"Unexpected {type(error).__name__}: {message}."
+    return EngineError(faults.UNEXPECTED, Verdict.FAULT, condition, text)

@@ -35,13 +35,13 @@ def holder(tmp_path: Path):
 
 def test_submitter_is_there_until_it_is_killed_even_if_its_folder_goes_first(holder, tmp_path: Path) -> None:
     submitter = Submitter(str(tmp_path / "lock"))
-    assert not submitter.is_gone
+    assert not submitter.has_ended
     submitter.check()
     (tmp_path / "lock").unlink()
-    assert not submitter.is_gone
+    assert not submitter.has_ended
     holder.send_signal(signal.SIGKILL)
     holder.wait()
-    assert submitter.is_gone
+    assert submitter.has_ended
     with pytest.raises(SubmitterGoneError):
         submitter.check()
 
@@ -50,7 +50,7 @@ def test_submitter_is_there_until_it_is_killed_even_if_its_folder_goes_first(hol
 def test_submitter_that_cannot_be_seen_counts_as_there(tmp_path: Path, lock: str | None) -> None:
     submitter = Submitter(None if lock is None else str(tmp_path / lock))
     submitter.watch()
-    assert not submitter.is_gone
+    assert not submitter.has_ended
 
 
 def test_driver_that_waits_ends_with_its_submitter(holder, tmp_path: Path) -> None:

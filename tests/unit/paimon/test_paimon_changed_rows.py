@@ -133,7 +133,7 @@ ROW = ChangedRow(7, 5, 4, "data-1.parquet", 3)
 
 def outcome(fault: RowFault | None = None, keys: MovedKeys | None = None, **moved: int) -> Outcome:
     faults = {} if fault is None else {fault: FaultyRows(1, (ROW,))}
-    return Outcome(MoveCounts(**{"kept": 0, "gone": 0, "new": 0, "same_content": 1, **moved}), faults, keys)
+    return Outcome(MoveCounts(**{"kept": 0, "removed": 0, "new": 0, "same_content": 1, **moved}), faults, keys)
 
 
 @pytest.mark.parametrize("fault", RowFault)
@@ -147,16 +147,16 @@ def test_a_fault_is_told_with_its_commit_its_file_and_the_first_row(of: Of, faul
 
 def test_rows_written_anew_with_new_ids_are_told_unless_the_commit_says_that_it_replaces_rows(of: Of) -> None:
     merge = of("worked/05_delete")[3]
-    anew = outcome(gone=2, new=2)
+    anew = outcome(removed=2, new=2)
     overwrite = replace(merge, snapshot=replace(merge.snapshot, operation="OVERWRITE"))
 
     [finding] = row_findings(merge, anew, Severity.ERROR)
     assert (finding.code, finding.severity) == ("PD11", Severity.ERROR)
     for comparison, found in [
         (overwrite, anew),
-        (merge, outcome(gone=2, new=3)),
-        (merge, outcome(gone=2, new=2, kept=1)),
-        (merge, outcome(gone=2, new=2, same_content=0)),
+        (merge, outcome(removed=2, new=3)),
+        (merge, outcome(removed=2, new=2, kept=1)),
+        (merge, outcome(removed=2, new=2, same_content=0)),
         (replace(merge, restored=True), anew),
     ]:
         assert list(row_findings(comparison, found, Severity.ERROR)) == []
@@ -166,7 +166,7 @@ def test_keys_tell_more_than_values_do(of: Of) -> None:
     merge = of("worked/05_delete")[3]
     keys = MovedKeys(2, 1, 3, ((0, 9),))
 
-    found = list(row_findings(merge, outcome(gone=2, new=2, keys=keys), Severity.WARNING))
+    found = list(row_findings(merge, outcome(removed=2, new=2, keys=keys), Severity.WARNING))
 
     assert [finding.code for finding in found] == ["PD11", "PD08", "PD14"]
     assert found[0].message.startswith("MERGE wrote the rows of 2 keys again under new row ids")
@@ -179,11 +179,11 @@ def test_new_ids_and_lost_rows_of_an_update_are_errors(of: Of) -> None:
     def codes(comparison: Comparison, **moved: int) -> list[tuple[str, Severity]]:
         return [(one.code, one.severity) for one in row_findings(comparison, outcome(**moved), Severity.WARNING)]
 
-    assert codes(update, gone=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
-    assert codes(update, gone=1, kept=3, before=4, after=3) == [("PD16", Severity.ERROR)]
+    assert codes(update, removed=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
+    assert codes(update, removed=1, kept=3, before=4, after=3) == [("PD16", Severity.ERROR)]
     assert codes(update, kept=4, before=4, after=4) == []
-    assert codes(delete, gone=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
-    assert codes(delete, gone=2, kept=2, before=4, after=2) == []
+    assert codes(delete, removed=2, new=2, before=4, after=4) == [("PD15", Severity.ERROR)]
+    assert codes(delete, removed=2, kept=2, before=4, after=2) == []
 
 
 def test_new_ids_of_a_compaction_are_reassigned_ones_where_values_are_the_same(of: Of) -> None:
@@ -192,7 +192,7 @@ def test_new_ids_of_a_compaction_are_reassigned_ones_where_values_are_the_same(o
     faults = {fault: FaultyRows(2, (ROW,)) for fault in (RowFault.LOST, RowFault.ADDED)}
 
     def found(*, same: bool, clustered: bool = True) -> Finding:
-        moved = MoveCounts(3, 2, 2, same, gone_ids=(0, 1), new_ids=(7, 8))
+        moved = MoveCounts(3, 2, 2, same, removed_ids=(0, 1), new_ids=(7, 8))
         comparison = replace(compaction, may_renumber=clustered)
         [finding] = row_findings(comparison, Outcome(moved, faults), Severity.WARNING)
         return finding
@@ -239,6 +239,6 @@ def test_a_commit_is_proven_to_keep_rows_by_keys_or_by_other_values_of_maintenan
 
     assert keeps_identities(update, outcome(keys=MovedKeys(0, 0, 0)))
     assert not keeps_identities(update, outcome(keys=MovedKeys(0, 0, 1)))
-    assert not keeps_identities(update, outcome(gone=2, new=2, same_content=0))
-    assert keeps_identities(unnamed, outcome(gone=2, new=2, same_content=0))
-    assert not keeps_identities(unnamed, outcome(gone=2, new=2))
+    assert not keeps_identities(update, outcome(removed=2, new=2, same_content=0))
+    assert keeps_identities(unnamed, outcome(removed=2, new=2, same_content=0))
+    assert not keeps_identities(unnamed, outcome(removed=2, new=2))

@@ -45,9 +45,9 @@ def test_files_are_gone_once_none_of_them_is_live(history: TableHistory) -> None
     lifetimes = Lifetimes(history)
     first, second, live = (file_of(history, prefix) for prefix in ("5f36b64f", "092e9662", "57b71cd2"))
 
-    assert lifetimes.gone_since([first]) == 2
-    assert lifetimes.gone_since([first, second]) == 4
-    assert lifetimes.gone_since([first, live]) is None
+    assert lifetimes.removed_since([first]) == 2
+    assert lifetimes.removed_since([first, second]) == 4
+    assert lifetimes.removed_since([first, live]) is None
 
 
 def test_a_file_that_came_back_is_not_gone(history: TableHistory) -> None:
@@ -55,7 +55,7 @@ def test_a_file_that_came_back_is_not_gone(history: TableHistory) -> None:
     last = history.steps[-1]
     back = Step(replace(last.snapshot, id=6), (first,), (), last.index_files)
 
-    assert Lifetimes(replace(history, steps=(*history.steps, back))).gone_since([first]) is None
+    assert Lifetimes(replace(history, steps=(*history.steps, back))).removed_since([first]) is None
 
 
 def test_rows_are_gone_once_no_file_that_they_may_have_moved_to_is_live(history: TableHistory) -> None:
@@ -63,9 +63,9 @@ def test_rows_are_gone_once_no_file_that_they_may_have_moved_to_is_live(history:
     last = history.steps[-1].snapshot
     truncate = Step(replace(last, id=6), (), history.latest.files)
 
-    assert Lifetimes(history).rows_gone_since([first], before) is None
+    assert Lifetimes(history).rows_removed_since([first], before) is None
     truncated = Lifetimes(replace(history, steps=(*history.steps, truncate)))
-    assert truncated.rows_gone_since([first], before) == 6
+    assert truncated.rows_removed_since([first], before) == 6
     assert truncated.last_deletion(last) == 6
     assert Lifetimes(history).last_deletion(last) is None
 

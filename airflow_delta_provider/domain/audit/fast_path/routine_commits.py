@@ -91,12 +91,12 @@ class Change(NamedTuple):
     """The change that a routine commit makes to the files.
 
     :param added: added files by key
-    :param gone: removed files by key
+    :param removed_files: removed files by key
     """
 
     effect: Effect
     added: _Files
-    gone: _Files
+    removed_files: _Files
 
 
 def effect_of(change: Change, marks: Collection[Any], transactions: Collection[Any]) -> CommitEffect | None:
@@ -133,16 +133,16 @@ def _rewrite(
     added = dict(zip(zip(paths, repeat("")), adds))
     if len(added) != len(adds) or len(removes) >= len(live) or not live.keys().isdisjoint(added):
         return None
-    gone: dict[FileKey, LiveFile] = {}
+    removed_files: dict[FileKey, LiveFile] = {}
     for removed in removes:
         key = path, vector = removed.key
         known = live.get(key)
-        if known is None or key in gone or not removed.data_change or known[2:4] != removed[1:3]:
+        if known is None or key in removed_files or not removed.data_change or known[2:4] != removed[1:3]:
             return None
         if (path, "") in added or (vector and (path, "") in live):
             return None
-        gone[key] = known
-    return Change(Effect.REWRITE, added, gone)
+        removed_files[key] = known
+    return Change(Effect.REWRITE, added, removed_files)
 
 
 def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _Files) -> Change | None:
@@ -150,7 +150,7 @@ def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _F
     if not len(adds) == len(removes) == len(old):
         return None
     added: dict[FileKey, LiveFile] = {}
-    gone: dict[FileKey, LiveFile] = {}
+    removed_files: dict[FileKey, LiveFile] = {}
     for file in adds:
         path, vector, rows, removed = file.path, file.deletion_vector, file.num_records, old.pop(file.path, None)
         if removed is None or vector is None or rows is None or vector.cardinality > rows or not removed.data_change:
@@ -165,8 +165,8 @@ def _deletion(adds: Sequence[LiveFile], removes: Sequence[RemovedFile], live: _F
             return None
         if before[1] and (path, "") in live:
             return None
-        added[key], gone[before] = file, known
-    return Change(Effect.DELETE_ROWS, added, gone)
+        added[key], removed_files[before] = file, known
+    return Change(Effect.DELETE_ROWS, added, removed_files)
 
 
 def appends_in_id_order(transition: Transition) -> bool:

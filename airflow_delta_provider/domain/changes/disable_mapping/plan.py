@@ -130,13 +130,13 @@ def _other_names(schema: MappedSchema) -> Iterator[Finding]:
         first = renamed[0]
         where = "has no known name" if first.path is None else f"is {path_text(first.path)}"
         if any(map(has_generated_name, renamed)):
-            said = "These columns have other names in data files than in the schema"
+            problem = "These columns have other names in data files than in the schema"
             remedy = f"An engine generated such names when it added the columns: {_REWRITE}."
         else:
-            said = "These columns were renamed, and data files keep their former names"
+            problem = "These columns were renamed, and data files keep their former names"
             remedy = f"Rename each of them back to its name in data files (alter-columns), or {_REWRITE}."
         yield rules.OTHER_NAMES.found(
-            f"{said}: {{names}}. In data files, {{column}} {{where}}.",
+            f"{problem}: {{names}}. In data files, {{column}} {{where}}.",
             remedy=remedy,
             column=first.column,
             names=listed([str(field.column) for field in renamed], 5),

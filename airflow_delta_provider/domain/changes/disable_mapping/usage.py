@@ -115,11 +115,11 @@ def _doubts(schema: MappedSchema, known: ColumnFacts, footers: FooterSurvey | No
 
 
 def _doubts_of_schema(schema: MappedSchema) -> Iterator[UsagePiece]:
-    if schema.is_mapped and schema.gone > 0:
+    if schema.is_mapped and schema.dropped_count > 0:
         yield _of(
             "id gap",
-            f"ids up to {schema.max_column_id} that no column has: {schema.gone}, as after columns were dropped or the "
-            "table was replaced or restored",
+            f"ids up to {schema.max_column_id} that no column has: {schema.dropped_count}, as after columns were "
+            "dropped or the table was replaced or restored",
         )
     renamed = fields_with_other_names(schema)
     foreign = [field for field in renamed if field.name is None or not _is_own(field)]

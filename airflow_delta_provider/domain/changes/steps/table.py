@@ -439,18 +439,18 @@ def _undone(features: Sequence[str]) -> str:
     """Return sentences on how to remove features again."""
     droppable = [name for name in features if name in REMOVALS]
     kept = [FEATURES[name] for name in features if name in FEATURES and name not in REMOVALS]
-    said = []
+    sentences = []
     if droppable:
-        said.append(
+        sentences.append(
             f"DROP FEATURE takes {', '.join(droppable)} away, and may add checkpointProtection; RESTORE does not."
         )
-    said += [f"{feature.name} stays: {why_not_removable(feature)}" for feature in kept]
-    return " ".join(said) or "RESTORE does not take a table feature away."
+    sentences += [f"{feature.name} stays: {why_not_removable(feature)}" for feature in kept]
+    return " ".join(sentences) or "RESTORE does not take a table feature away."
 
 
 def _without_properties(metadata: Json, names: Iterable[str]) -> Json:
-    gone = {name.lower() for name in names}
-    kept = {name: value for name, value in metadata.get("configuration", {}).items() if name.lower() not in gone}
+    dropped = {name.lower() for name in names}
+    kept = {name: value for name, value in metadata.get("configuration", {}).items() if name.lower() not in dropped}
     return {**metadata, "configuration": kept}
 
 

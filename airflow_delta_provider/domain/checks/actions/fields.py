@@ -162,8 +162,8 @@ def _wrong(kind: str, body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _finding(kind: str, body: Mapping[str, Any], wrong: list[str]) -> Finding:
-    said = body.get("path") if kind in ("add", "remove", "cdc") else None
-    path = said if isinstance(said, str) else None
+    value = body.get("path") if kind in ("add", "remove", "cdc") else None
+    path = value if isinstance(value, str) else None
     of = "" if path is None else " of {path}"
     return WRONG_FIELD.found(
         f"In {'an' if kind == 'add' else 'a'} {{subject}} action{of}: {{wrong}}.", path=path, subject=kind, wrong=wrong

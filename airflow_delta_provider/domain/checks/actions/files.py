@@ -85,10 +85,10 @@ def _rows_not_kept(transition: Transition) -> Iterator[Finding]:
         return
     if not (commit.removes or commit.adds):
         return
-    gone = transition.before_files.values()
-    if not {file.key for file in commit.removes} <= {file.key for file in gone}:
+    removed = transition.before_files.values()
+    if not {file.key for file in commit.removes} <= {file.key for file in removed}:
         return  # the log does not record the number of rows of a file that was not live
-    before, after = count_live_rows(gone), count_live_rows({file.key: file for file in commit.adds}.values())
+    before, after = count_live_rows(removed), count_live_rows({file.key: file for file in commit.adds}.values())
     if before is not None and after is not None and before != after:
         yield ROWS_NOT_KEPT.found(
             "The commit marks all its files as changing no data (dataChange is false), but the removed files had "
@@ -145,18 +145,18 @@ def _removed_not_live(transition: Transition) -> Iterator[Finding]:
         return
 
 
-def _until_as_before(name: str, said: Callable[[LiveFile], int | None]) -> Healing:
+def _until_as_before(name: str, number_of: Callable[[LiveFile], int | None]) -> Healing:
     """Return the healing of a violation that is open until the file is added with its earlier number again.
 
     :param name: name of that number in the details
-    :param said: returns the number from an ``add`` action
+    :param number_of: returns the number from an ``add`` action
     """
 
     def before(finding: Finding, transition: Transition) -> Details:
-        return {name: said(transition.before_files[finding.path or ""])}
+        return {name: number_of(transition.before_files[finding.path or ""])}
 
     def is_another(later: Transition, finding: Finding, details: Details) -> bool:
-        return not any(file.path == finding.path and said(file) == details[name] for file in later.commit.adds)
+        return not any(file.path == finding.path and number_of(file) == details[name] for file in later.commit.adds)
 
     return Healing(is_another, before, needs_details=True, by_files=True)
 
@@ -249,8 +249,8 @@ def _other_path(finding: Finding, _: Transition) -> Details:
 
 
 def _other_is_live(later: Transition, _: Finding, details: Details) -> bool:
-    gone = {file.path for file in later.commit.removes} - {file.path for file in later.commit.adds}
-    return details["other"] not in gone
+    removed_paths = {file.path for file in later.commit.removes} - {file.path for file in later.commit.adds}
+    return details["other"] not in removed_paths
 
 
 LIVE_UNDER_TWO_PATHS = _pair.error(

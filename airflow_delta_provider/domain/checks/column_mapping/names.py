@@ -202,13 +202,13 @@ class _FileNames(NamedTuple):
 
     :param partitions: logical names of the partition columns by physical name; None if unknown
     :param has_foreign: True if any logical name is foreign to the files
-    :param gone: number of ids that no column has any more: an upper limit for dropped columns
+    :param dropped_count: number of ids that no column has any more: an upper limit for dropped columns
     """
 
     partitions: Mapping[str, str] | None
     top: _Level
     has_foreign: bool
-    gone: int
+    dropped_count: int
 
 
 @on_file(
@@ -283,7 +283,7 @@ def _statistics(
     for bound in _BOUNDS if isinstance(stats, dict) else ():
         _collect(names.top, stats.get(bound), found)
     used = list(found.values())
-    if not (current or len(used) > names.gone):
+    if not (current or len(used) > names.dropped_count):
         used = never_stored(used, stored_paths, _path(add))
     if not used:
         return
@@ -349,7 +349,7 @@ def _file_names(
         if above in levels and mapped.name is not None and name.lower() not in physical[above]:
             levels[above].foreign[name] = mapped
     has_foreign = any(level.foreign for level in levels.values())
-    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, schema.gone)
+    return _FileNames(_partitions(schema, partition_columns), top, has_foreign, schema.dropped_count)
 
 
 def _partitions(schema: MappedSchema, partition_columns: tuple[str, ...]) -> dict[str, str] | None:

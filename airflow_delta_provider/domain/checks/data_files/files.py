@@ -243,7 +243,7 @@ _RULES: dict[ConditionKind, Rule] = {
     ConditionKind.NOT_NULL: NULL_NOT_ALLOWED,
     ConditionKind.GENERATED: OTHER_THAN_GENERATED,
 }
-_SAID = {
+_MESSAGES = {
     ConditionKind.CHECK: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
     ConditionKind.INVARIANT: "{path} has {rows:row} that {subject}, {expression!r}, does not allow",
     ConditionKind.NOT_NULL: "{path} has {rows:row} with NULL in {column}, which is NOT NULL",
@@ -262,7 +262,7 @@ def broken_condition(found: BrokenCondition, since: int | None = None) -> Findin
     older = "" if since is None else "; the file is older than the condition, which version {version} added"
     doubt = "" if found.certain else ", as far as this session can tell: {depends}"
     return rule.found(
-        f"{_SAID[condition.kind]}{doubt}{older}.",
+        f"{_MESSAGES[condition.kind]}{doubt}{older}.",
         version=since,
         path=found.path,
         column=condition.column,

@@ -12,7 +12,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.checks.check import on_demand
 from airflow_delta_provider.domain.checks.column_mapping.names import NOT_FOUND_IN_FILE, StoredPaths, never_stored
-from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, said_name
+from airflow_delta_provider.domain.checks.data_files.schema_walk import SchemaProblem, SchemaWalk, mapped_name
 from airflow_delta_provider.domain.checks.data_files.stored_types import (
     OTHER_TIMESTAMP,
     ChildrenByName,
@@ -130,7 +130,7 @@ class IcebergFiles:
 
 
 def _name_in_files(column: Column, mode: MappingMode) -> str:
-    return column.field.name if mode is MappingMode.NONE else said_name(column) or ""
+    return column.field.name if mode is MappingMode.NONE else mapped_name(column) or ""
 
 
 class _LaterVersion(SchemaWalk):
@@ -150,7 +150,7 @@ class _LaterVersion(SchemaWalk):
     def _below(self, column: Column, nodes: Sequence[FileNode]) -> None:
         nested = field_metadata(column.field).get(NESTED_IDS)
         for child, node in zip(children(column), nodes):
-            key = ".".join((said_name(child) or "", *child.field_path))
+            key = ".".join((mapped_name(child) or "", *child.field_path))
             number = nested.get(key) if isinstance(nested, Mapping) else None
             if is_id(number) and node.element.field_id != number:  # TF25 reports a missing id
                 evidence = "{path} holds {column} " + (
@@ -240,7 +240,7 @@ class FileSchemas:
     def _compare(self, schema: MappedSchema, root: FileNode, path: str) -> Iterator[SchemaProblem]:
         if schema.mode is MappingMode.ID and not root.has_ids:
             names = {child.element.name.lower() for child in root.children}
-            if any({column.field.name.lower(), str(said_name(column)).lower()} & names for column in self._columns):
+            if any({column.field.name.lower(), str(mapped_name(column)).lower()} & names for column in self._columns):
                 yield SchemaProblem(
                     NOT_FOUND_IN_FILE,
                     "{path} has no field ids, by which readers find columns in mapping mode id.",
@@ -250,7 +250,7 @@ class FileSchemas:
         walk = SchemaWalk(schema.mode, may_shred=self._may_shred)
         walk.struct(self._columns, root)
         yield from walk.problems
-        dropped = schema.gone if schema.max_column_id is not None else len(schema.fields)
+        dropped = schema.dropped_count if schema.max_column_id is not None else len(schema.fields)
         places = {column.parts for column in walk.foreign}
         foreign = [field for field in schema.fields if field.column.parts in places]
         if len(foreign) <= dropped:
@@ -264,7 +264,7 @@ class FileSchemas:
                 {
                     "column": first,
                     "columns": len(foreign),
-                    "name": said_name(first),
+                    "name": mapped_name(first),
                     "effect": "Readers, which search by physical name, read NULL for its rows.",
                 },
             )

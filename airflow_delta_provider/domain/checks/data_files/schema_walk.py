@@ -104,9 +104,9 @@ class SchemaWalk:
         self._others([node for node in group.children if not any(node is found for _, found in pairs)])
 
     def _by_name(self, columns: Sequence[Column], names: ChildrenByName) -> Iterator[tuple[Column, FileNode | None]]:
-        physical = {name.lower() for column in columns if (name := said_name(column)) is not None}
+        physical = {name.lower() for column in columns if (name := mapped_name(column)) is not None}
         for column in columns:
-            name = said_name(column)
+            name = mapped_name(column)
             if name is None:
                 continue
             node = names.find(name)
@@ -122,7 +122,7 @@ class SchemaWalk:
         for node in group.children:
             by_id.setdefault(node.element.field_id, []).append(node)
         for column in columns:
-            number, name = field_metadata(column.field).get(ID), said_name(column)
+            number, name = field_metadata(column.field).get(ID), mapped_name(column)
             if not is_id(number):
                 continue
             named = names.exact.get(name) if name is not None and _MADE_UP.fullmatch(name) else None
@@ -217,7 +217,7 @@ class SchemaWalk:
         )
 
 
-def said_name(column: Column) -> str | None:
+def mapped_name(column: Column) -> str | None:
     """Return the physical name of a field; None if it has none."""
     name = field_metadata(column.field).get(PHYSICAL_NAME)
     return name if isinstance(name, str) and name else None

@@ -94,9 +94,9 @@ def key_and_value(node: FileNode) -> Sequence[FileNode]:
 
 def without_repetition(node: FileNode) -> FileNode:
     """Return a repeated node as the element that it repeats, which is not a list itself."""
-    said = node.element
+    item = node.element
     element = SchemaElement(
-        said.name, said.physical_type, None, said.num_children, said.field_id, said.type_length, said.logical_type
+        item.name, item.physical_type, None, item.num_children, item.field_id, item.type_length, item.logical_type
     )
     return FileNode(element, node.children)
 
@@ -133,8 +133,8 @@ def may_be(element: SchemaElement, data_type: DataType) -> bool:
     if isinstance(data_type, DecimalType):
         if logical is None or kind is not LogicalKind.DECIMAL:
             return False
-        said = (logical.precision, logical.scale or 0)
-        return logical.precision is None or said == (data_type.precision, data_type.scale)
+        annotated = (logical.precision, logical.scale or 0)
+        return logical.precision is None or annotated == (data_type.precision, data_type.scale)
     assert isinstance(data_type, PrimitiveType)
     if logical is not None and kind is LogicalKind.TIMESTAMP and logical.unit is TimeUnit.NANOS:
         return False  # Spark refuses to read nanoseconds

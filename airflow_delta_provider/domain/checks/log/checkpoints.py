@@ -393,7 +393,7 @@ def check_compaction(
     for actions in commits:
         for value in _bodies(actions):
             key = _key(value)
-            if key not in expected and not _is_gone(value):
+            if key not in expected and not _is_removal(value):
                 born.add(key)
             expected[key] = value
     found: dict[_Key, ActionValue] = {}
@@ -409,7 +409,7 @@ def check_compaction(
         yield _finding(compaction, "cannot be read: {error}", error=Prose(error))
         return
     preserved = sorted({kind for action in actions for kind in action if kind in _NOT_IN_COMPACTED})
-    needed = {key for key, value in expected.items() if not (_is_gone(value) and key in born)}
+    needed = {key for key, value in expected.items() if not (_is_removal(value) and key in born)}
     wrong = [
         f"{what} {listed(sorted(named_action(*key) for key in keys), 1)}"
         for what, keys in (
@@ -445,7 +445,7 @@ def _key(value: ActionValue) -> _Key:
     return kind, str(body.get("appId")) if kind == "txn" else ""
 
 
-def _is_gone(value: ActionValue) -> bool:
+def _is_removal(value: ActionValue) -> bool:
     kind, body = value
     return kind == "remove" or (kind == "domainMetadata" and bool(body.get("removed")))
 

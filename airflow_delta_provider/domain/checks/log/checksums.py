@@ -100,8 +100,8 @@ def check_checksum(content: bytes, version: Version) -> Iterator[Finding]:
 
 
 def _of_counts(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
-    said = ("number of files", "numFiles", version.files), ("size of all files", "tableSizeBytes", version.size)
-    for what, field, counted in said:
+    totals = ("number of files", "numFiles", version.files), ("size of all files", "tableSizeBytes", version.size)
+    for what, field, counted in totals:
         claimed = integer_of(wire, field)
         if counted is not None and claimed != counted:
             yield f"the {what} is {claimed}, but {counted} in the log"
@@ -155,11 +155,11 @@ def _of_head(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
             yield f"the metadata differs from the log: {', '.join(fields)}"
     if wire.get("txnId") and info.get("txnId") and wire["txnId"] != info["txnId"]:
         yield f"it was made for transaction {wire['txnId']}, and the commit is of {info['txnId']}"
-    said, enabled = integer_or_none(wire, "inCommitTimestampOpt"), has_timestamps(state)
-    if said is not None and not enabled:
+    recorded, enabled = integer_or_none(wire, "inCommitTimestampOpt"), has_timestamps(state)
+    if recorded is not None and not enabled:
         yield "it has an in-commit timestamp, which are not enabled"
-    elif enabled and version.info is not None and said != info.get("inCommitTimestamp"):
-        yield f"the in-commit timestamp is {said}, but {info.get('inCommitTimestamp')} in the log"
+    elif enabled and version.info is not None and recorded != info.get("inCommitTimestamp"):
+        yield f"the in-commit timestamp is {recorded}, but {info.get('inCommitTimestamp')} in the log"
 
 
 def _of_lists(wire: Mapping[str, Any], version: Version) -> Iterator[str]:
@@ -295,8 +295,8 @@ def _wrong(pointer: LastCheckpoint, segments: Sequence[LogSegment], forms: Seque
     meant = [form for form in forms if form.is_of(pointer.version, path)]
     if not meant:
         return
-    said = ("size", pointer.size), ("sizeInBytes", pointer.size_in_bytes), ("numOfAddFiles", pointer.num_of_add_files)
+    sizes = ("size", pointer.size), ("sizeInBytes", pointer.size_in_bytes), ("numOfAddFiles", pointer.num_of_add_files)
     counted = [dict(zip(("size", "sizeInBytes", "numOfAddFiles"), (f.actions, f.bytes, f.adds))) for f in meant]
-    for name, number in said:
+    for name, number in sizes:
         if number is not None and all(number != counts[name] for counts in counted):
             yield f"{name} is {number}, not {counted[0][name]}"

@@ -212,14 +212,14 @@ def _column_lost(transition: Transition) -> Iterator[Finding]:
         return
     left = {lowered(column.parts) for column in after}
     left |= {(str(name).lower(),) for name in transition.before.metadata.partition_columns}  # these are in no file
-    gone = [column for column in before if column.kinds[-1] == "field" and lowered(column.parts) not in left]
-    if gone:
-        more = " and {more:more column|more columns}" if len(gone) > 1 else ""
+    dropped = [column for column in before if column.kinds[-1] == "field" and lowered(column.parts) not in left]
+    if dropped:
+        more = " and {more:more column|more columns}" if len(dropped) > 1 else ""
         yield COLUMN_LOST.found(
             f"The commit removes {{column}}{more} from the schema, but keeps the files, and the table has no column "
             "mapping.",
-            column=gone[0],
-            more=len(gone) - 1,
+            column=dropped[0],
+            more=len(dropped) - 1,
         )
 
 

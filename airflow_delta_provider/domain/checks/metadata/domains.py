@@ -288,7 +288,7 @@ def _columns(configuration: str, schema: MappedSchema) -> Iterator[Finding]:
             )
 
 
-def _is_still_gone(later: Transition, _: Finding, __: Details) -> bool:
+def _is_still_missing(later: Transition, _: Finding, __: Details) -> bool:
     if later.replaces_all and later.commit.metadata:
         return False
     return CLUSTERING_DOMAIN not in later.after.domains and later.after.protocol.supports(CLUSTERING)
@@ -300,7 +300,7 @@ CLUSTERING_LOST = FAMILY.of(Scope.PAIR, CLUSTERED).error(
     name="clustering-columns-removed",
     effect="Engines no longer know how the table is clustered.",
     remedy="Set the columns again: ALTER TABLE … CLUSTER BY (…); to end clustering, CLUSTER BY NONE.",
-    healing=Healing(_is_still_gone),
+    healing=Healing(_is_still_missing),
     needs=(Need.STATE, Need.VERSIONS),
     shows="domainMetadata",
 )

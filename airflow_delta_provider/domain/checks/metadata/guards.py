@@ -149,8 +149,8 @@ def _overwrites_all(transition: Transition) -> bool:
     parameters = transition.commit.info.get("operationParameters")
     if not isinstance(parameters, Mapping) or not transition.keeps_no_file:
         return False
-    said = {str(parameters.get(key)).lower() for key in ("mode", "outputMode")}
-    return not said.isdisjoint(("overwrite", "complete")) and parameters.get("predicate") in (None, "", "[]")
+    modes = {str(parameters.get(key)).lower() for key in ("mode", "outputMode")}
+    return not modes.isdisjoint(("overwrite", "complete")) and parameters.get("predicate") in (None, "", "[]")
 
 
 def _is_restored(transition: Transition) -> bool:

@@ -129,10 +129,10 @@ def _lost_features(transition: Transition) -> Iterator[Finding]:
         transition.replaces_all and transition.commit.metadata
     ):
         return  # another table, or an earlier version of this one
-    gone = {name for name in before.features if not has_feature(after.features, name)}
-    gone |= {name for name in reader_features(before) if not has_feature(reader_features(after), name)}
+    removed = {name for name in before.features if not has_feature(after.features, name)}
+    removed |= {name for name in reader_features(before) if not has_feature(reader_features(after), name)}
     in_use = used_features(transition.after) - {feature.name for feature in CHECKED_ELSEWHERE}
-    lost = gone - {name for name in _dropped(transition.commit, gone) if not has_feature(in_use, name)}
+    lost = removed - {name for name in _dropped(transition.commit, removed) if not has_feature(in_use, name)}
     if not lost:
         return
     lower = after.min_reader_version < before.min_reader_version or after.min_writer_version < before.min_writer_version

@@ -59,13 +59,13 @@ def mark_is_too_low(later: Transition, _: Finding | None, details: Details) -> b
     if later.restores:
         again = []
     elif again is not True:  # an older release did not save the files
-        gone = later.removed_files.keys() - {file.path for file in later.commit.adds}
+        removed_paths = later.removed_files.keys() - {file.path for file in later.commit.adds}
         new = [
             file.path
             for file in later.new_files
             if file.base_row_id is not None and file.base_row_id <= due and file.default_row_commit_version == version
         ]
-        again = [path for path in [*(again or []), *new] if path not in gone]
+        again = [path for path in [*(again or []), *new] if path not in removed_paths]
         again = again if len(again) <= _MOST_FINDINGS_KEPT else True
     details["given_again"] = again
     mark = tracking.high_water_mark

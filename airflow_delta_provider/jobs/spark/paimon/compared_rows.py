@@ -132,19 +132,22 @@ class ComparedRows:
         """Return the result of each comparison, by its number."""
         by_id = self._by_id()
         faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
-        gone, new = "before_n > 0 AND after_n = 0", f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)"
+        removed, new = (
+            "before_n > 0 AND after_n = 0",
+            f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)",
+        )
         sums = {
             "kept": f"count_if({_BOTH})",
-            "gone": f"count_if({gone})",
+            "removed": f"count_if({removed})",
             "new": f"count_if({new})",
             "before": "sum(before_n)",
             "after": "sum(after_n)",
             **{
                 f"{which}_{end}": f"{end}(CASE WHEN {condition} THEN id END)"
-                for which, condition in (("gone", gone), ("new", new))
+                for which, condition in (("removed", removed), ("new", new))
                 for end in ("min", "max")
             },
-            "gone_sum": f"sum(CASE WHEN {gone} THEN CAST(b_content AS DECIMAL(38, 0)) END)",
+            "removed_sum": f"sum(CASE WHEN {removed} THEN CAST(b_content AS DECIMAL(38, 0)) END)",
             "new_sum": f"sum(CASE WHEN {new} THEN CAST(a_content AS DECIMAL(38, 0)) END)",
             **{fault.value: count for fault, count in faults.items()},
         }
@@ -157,12 +160,12 @@ class ComparedRows:
             step: Outcome(
                 MoveCounts(
                     row["kept"],
-                    row["gone"],
+                    row["removed"],
                     row["new"],
-                    row["gone_sum"] == row["new_sum"],
+                    row["removed_sum"] == row["new_sum"],
                     row["before"],
                     row["after"],
-                    (row["gone_min"], row["gone_max"]),
+                    (row["removed_min"], row["removed_max"]),
                     (row["new_min"], row["new_max"]),
                 ),
                 {

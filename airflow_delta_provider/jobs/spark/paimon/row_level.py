@@ -214,12 +214,12 @@ class RowLevel:
         if finding.code not in _ABOUT_ROWS:
             return finding
         brought = [one.file for one in comparison.occurrences if one.after]
-        gone = self._lifetimes.rows_gone_since(brought, comparison.snapshot)
-        if gone is None and unique and finding.code == rules.REPEATED_ID.code:
-            gone = self._lifetimes.last_deletion(comparison.snapshot)
-            evidence = f"{finding.evidence} It was fixed by snapshot {gone} at the latest."
+        fixed_by = self._lifetimes.rows_removed_since(brought, comparison.snapshot)
+        if fixed_by is None and unique and finding.code == rules.REPEATED_ID.code:
+            fixed_by = self._lifetimes.last_deletion(comparison.snapshot)
+            evidence = f"{finding.evidence} It was fixed by snapshot {fixed_by} at the latest."
             finding = rules.REPEATED_ID.worded(replace(finding, evidence=evidence))
-        return replace(finding, healed_version=gone)
+        return replace(finding, healed_version=fixed_by)
 
     def _not_compared(self, comparisons: Sequence[Comparison]) -> Iterator[Finding]:
         """Yield a finding about commits that were not compared, unless another open finding explains it."""
