@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -27,12 +28,14 @@ _CONDITIONS = (
 )
 #: Each habit, with the pattern that finds it.
 HABITS = {
-    "a sentence that begins with What, Whatever or Whoever": re.compile(
-        rf"{_START}(?:What|Whatever|Whoever|That which)\b(?![^.\n]*\?)", re.MULTILINE
+    "a sentence that begins with What, How many, Whatever or Whoever": re.compile(
+        rf"{_START}(?:What|How many|How much|Whatever|Whoever|That which)\b(?![^.\n]*\?)", re.MULTILINE
     ),
     "'what …' instead of a noun": re.compile(rf"(?<=\w)[,:]?\s+what (?:{_VERBS}|{_SUBJECTS})\b"),
     "'where' instead of if or when": re.compile(_CONDITIONS),
-    "a parameter that no noun describes": re.compile(r":param \w+: (?:of|that|by|as|those|what|where|whose)\b"),
+    "a parameter that no noun describes": re.compile(
+        r":param \w+: (?:of|that|by|as|those|what|where|whose|whether|how)\b"
+    ),
     "'said of', 'told of', 'known of' instead of about or for": re.compile(
         r"\b(?:said|says?|told|tells?|knows?|known|asked|asks?|declared|heard) of\b"
     ),
@@ -70,8 +73,13 @@ class Text:
 
 
 def docstrings(file: Path, tree: ast.Module) -> Iterator[Text]:
-    """Yield the docstrings of a module."""
+    """Yield the docstrings of a module, those of attributes included."""
     for node in ast.walk(tree):
+        body = getattr(node, "body", ())
+        for before, here in pairwise(body if isinstance(body, list) else ()):
+            match before, here:
+                case ast.Assign() | ast.AnnAssign(), ast.Expr(ast.Constant(str(text))):
+                    yield Text(file, here.lineno, text)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             text = ast.get_docstring(node)
             if text:

@@ -90,7 +90,7 @@ def _holds_other_types(
 ) -> bool | None:
     """Return True if a live file has another type; None if the log does not show it.
 
-    :param known: whether ``added`` has all live files
+    :param known: True if ``added`` has all live files
     """
     by_schema: dict[str, list[Column] | None] = {}
     for path, first in added.items():
@@ -194,7 +194,7 @@ class ChangeAudit:
 
         :param live: the keys of the files after it
         :param healed: violations that it fixes: a change that undoes damage is not a violation itself
-        :param written: whether live files were written while something was broken
+        :param written: True if live files were written while something was broken
         """
         before, transition = transition.before, self._with_past(transition, restored)
         found = [

@@ -138,7 +138,7 @@ class FileFindings:
 
         :param state: the last state, with its files
         :param rows_of: number of rows of each file, which decides from now on which row ids the files assign
-        :param whole: whether all files were checked, so that earlier findings that are not found again were fixed
+        :param whole: True if all files were checked, so that earlier findings that are not found again were fixed
         """
         self._rows_of = rows_of
         fresh = list(check_fresh_ids(state, state.row_tracking, rows_of))

@@ -44,12 +44,12 @@ class HistoryAudit:
     :param replay: state before the first commit; empty for the whole history
     :param base: the same state; None for the whole history
     :param log: source of earlier commits
-    :param known: whether to leave out findings about ``base`` itself
+    :param known: True to leave out findings about ``base`` itself
     :param recalled: violations that were open in an earlier audit, which ended at or before ``base``
     :param missed: state of the table at the end of that audit, if the commits from there to ``base`` were not audited
     :param previous: commit of ``base``, if known
     :param follow: callback for the moves of rows in each commit, if their row ids can be relied on
-    :param shortcuts: whether to skip lines that match lines without findings; otherwise every rule checks every line,
+    :param shortcuts: True to skip lines that match lines without findings; otherwise every rule checks every line,
         which takes several times as long and finds the same
     """
 
@@ -275,7 +275,7 @@ class HistoryAudit:
         """Record all findings about the live files after the last commit; earlier ones are not recalled.
 
         :param rows_of: number of rows of each file, which decides from now on which row ids the files assign
-        :param whole: whether all files were checked, so that earlier findings that are not found again are fixed
+        :param whole: True if all files were checked, so that earlier findings that are not found again are fixed
         :raises BrokenLogError: if there is no state
         """
         self._file_findings.observe_files(self.state(), found, rows_of, whole=whole)

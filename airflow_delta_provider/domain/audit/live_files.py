@@ -111,7 +111,7 @@ class LiveVectors:
 class LiveFileTracker:
     """Tracks the files of commits, oldest first.
 
-    :param begun_late: whether there were commits before the first one that it takes
+    :param begun_late: True if there were commits before the first one that it takes
     """
 
     def __init__(self, log: PastLog, begun_late: bool) -> None:
@@ -145,7 +145,7 @@ class LiveFileTracker:
         """Resume from the live files of an earlier audit, most of which are not tracked one by one any more.
 
         :param saved: the files of the earlier audit; None if unknown
-        :param tracked: those among them that are tracked
+        :param tracked: files among them that are tracked
         """
         self._unseen = None if saved is None else saved.without(tracked)
         self._counts = None if saved is None else deepcopy(saved.counts)
@@ -155,7 +155,7 @@ class LiveFileTracker:
         """Return the live files, with records of the untracked ones; None if unknown. Later commits change its counts.
 
         :param number: number of tracked live files
-        :param known: whether the tracked files are all live files
+        :param known: True if the tracked files are all live files
         """
         if known:
             return LiveFiles(number, self.size, NO_FILES, self._counts)
@@ -242,7 +242,7 @@ class LiveFileTracker:
     def note_damage(self, transition: Transition, *, is_open: bool) -> None:
         """Record the files that a commit wrote.
 
-        :param is_open: whether a change of protocol or metadata that broke a rule is open after the commit
+        :param is_open: True if a change of protocol or metadata that broke a rule is open after the commit
         """
         if is_open:
             self._written.update(file.path for file in transition.new_files)

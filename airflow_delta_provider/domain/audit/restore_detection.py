@@ -19,8 +19,8 @@ class RestoreResult(NamedTuple):
     """The result of a commit that may return to an earlier version.
 
     :param version: newest earlier version whose metadata and files it leads to; None if there is none
-    :param protocol: whether that version had the same protocol
-    :param identity: whether that version had the same table id
+    :param protocol: True if that version had the same protocol
+    :param identity: True if that version had the same table id
     :param unknown_version: version that the commit says it restores, if that version is no longer known
     """
 
@@ -37,7 +37,7 @@ def restored_by(
 
     :param live: the files after the commit
     :param states: states of the audited versions; this one is added
-    :param begun_late: whether there were versions before those
+    :param begun_late: True if there were versions before those
     """
     known = states.take(transition)
     if not (transition.commit.protocols or transition.commit.metadata):
@@ -59,7 +59,7 @@ def restored_by(
 class RestoreDetector:
     """Finds the commits that return to earlier versions; takes all commits, oldest first.
 
-    :param begun_late: whether there were versions before the first one that it takes
+    :param begun_late: True if there were versions before the first one that it takes
     """
 
     def __init__(self, log: PastLog, begun_late: bool) -> None:

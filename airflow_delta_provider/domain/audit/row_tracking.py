@@ -69,9 +69,9 @@ WRONG_IDS = frozenset(rule.code for rule in RULES.values() if rule.family is FAM
 class RowTrackingAudit:
     """Follows row tracking and its high water mark, commit after commit, oldest first.
 
-    :param begun_late: whether there were commits before the first that is applied
+    :param begun_late: True if there were commits before the first that is applied
     :param follow: callback for the moves of rows in each commit, if their row ids can be relied on
-    :param shortcuts: whether the rules skip commits that a quick check shows to be right
+    :param shortcuts: True if the rules skip commits that a quick check shows to be right
     """
 
     def __init__(

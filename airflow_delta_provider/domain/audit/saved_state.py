@@ -49,7 +49,7 @@ class OpenViolation(NamedTuple):
     :param paths: the files that are still wrong, if the violation is about files
     :param details: further data that decides when it is fixed; None if there is none or it is unknown
     :param before: the state before the violation, without files, if the rule compares with it and it is known
-    :param of_state: whether each state with its files shows it again
+    :param of_state: True if each state with its files shows it again
     """
 
     finding: Finding
@@ -175,7 +175,7 @@ class HistoryFacts:
     :param column_ids: ids of the columns that each physical path has referred to, including dropped columns, as long as
         files may contain them
     :param used_features: features that some version used
-    :param ever_dropped: whether some version recorded that a column had been dropped or renamed
+    :param ever_dropped: True if some version recorded that a column had been dropped or renamed
     :param high_water_mark: last high water mark of row ids
     :param lowered: last commit that removed or lowered the high water mark
     :param files: live files of the last version

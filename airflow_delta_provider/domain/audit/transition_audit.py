@@ -138,7 +138,7 @@ class TransitionAudit:
     def check_first(self, commit: Commit, there: tuple[bool, bool], actions: Sequence[Action]) -> None:
         """Check the commit that creates the table, or one before the table has protocol and metadata.
 
-        :param there: whether the table has a protocol after the commit, and whether it has metadata
+        :param there: pair of flags: the table has a protocol after the commit, and it has metadata
         """
         found = list(on_commit.run(commit))
         if commit.version == 0:

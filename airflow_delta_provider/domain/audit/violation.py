@@ -37,7 +37,7 @@ class Violation:
     :param paths: files that are still wrong, if it is about files: it is fixed when none is left
     :param files: number of files that were wrong
     :param healed: version that fixed it
-    :param of_state: whether each state with its files shows it again
+    :param of_state: True if each state with its files shows it again
     :param cause: violation that it follows from
     """
 

@@ -153,7 +153,7 @@ class Violations:
     ) -> None:
         """Record a violation of a commit. If a file already has the same violation, the first one counts.
 
-        :param of_state: whether it is a violation of the last state, whichever commit led to it
+        :param of_state: True if it is a violation of the last state, whichever commit led to it
         """
         known = None if before is None else lambda: before
         self._open((key_of(finding), finding.version), finding, still_open, known, of_state=of_state)

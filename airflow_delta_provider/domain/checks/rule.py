@@ -98,9 +98,9 @@ class Healing(NamedTuple):
     :param still_open: returns True if the violation is still open after a later commit, given the finding and its
         details
     :param details: returns the details from the finding and the commit that broke the rule
-    :param needs_details: whether details are required; a finding may get them from another place than ``details``
-    :param by_files: whether a commit that changes only files can fix it
-    :param by_restore: whether a commit that returns to an earlier version fixes it
+    :param needs_details: True if details are required; a finding may get them from another place than ``details``
+    :param by_files: True if a commit that changes only files can fix it
+    :param by_restore: True if a commit that returns to an earlier version fixes it
     """
 
     still_open: Callable[[Transition, Finding, Details], bool]
@@ -142,7 +142,7 @@ class Place(NamedTuple):
     """A finding's place in the history of its table.
 
     :param version: version of the finding
-    :param at_or_before: whether the log does not go back to a version without the finding
+    :param at_or_before: True if the log does not go back to a version without the finding
     :param oldest: first version that the log can reconstruct; None if there is none
     :param newest: newest version of the table
     :param retention: ``delta.deletedFileRetentionDuration`` of the table if the version before the finding is older;
@@ -173,7 +173,7 @@ class Restore(str):
     :param first: sentence before that one
     :param instead: remedy that keeps the rows written since, or that needs no earlier version: a phrase that begins
         with a verb in lower case
-    :param of_file: whether the version is the one before the file that the finding names was added
+    :param of_file: True if the version is the one before the file that the finding names was added
     """
 
     then: str
@@ -369,11 +369,11 @@ class Rule:
     :param needs: data about the past that it needs
     :param shows: kind of the action that is shown with a finding; ``remove`` prefers the ``remove`` action of the file;
         None: as in its family
-    :param about_live_files: whether its findings name a file that is live as long as they are open
-    :param about_older_files: whether undoing the damage breaks it for files that were written in the meantime
-    :param survives_replacement: whether replacing the whole table does not fix it
-    :param reported_once: whether it is reported only once, even if it stays true
-    :param of_all_columns: whether its findings are about all columns of a table, although they name only one
+    :param about_live_files: True if its findings name a file that is live as long as they are open
+    :param about_older_files: True if undoing the damage breaks it for files that were written in the meantime
+    :param survives_replacement: True if replacing the whole table does not fix it
+    :param reported_once: True if it is reported only once, even if it stays true
+    :param of_all_columns: True if its findings are about all columns of a table, although they name only one
     :param blames: faulty aspect of the file that its findings name: they belong to the commit that first wrote it so;
         None: as in its family
     :param since: first release that has it
@@ -472,7 +472,7 @@ class RuleFamily:
     :param about: their topic in a sentence or two
     :param source: source of rules that name none of their own
     :param shows: kind of the action that is shown with findings
-    :param compares: whether its rules are about protocol and metadata, so that later commits can be compared with the
+    :param compares: True if its rules are about protocol and metadata, so that later commits can be compared with the
         state before a violation
     :param blames: faulty aspect of the files that findings name
     :param repairs: ways to repair a table that breaks one of its rules
@@ -551,6 +551,6 @@ _NOT_CHECKED = {
 def not_checked(level: str, *, has_conditions: bool = False) -> list[str]:
     """Return the subjects that a check at this level leaves to a deeper level, in phrases.
 
-    :param has_conditions: whether the table has conditions on its rows, which a deeper check would evaluate
+    :param has_conditions: True if the table has conditions on its rows, which a deeper check would evaluate
     """
     return [*_NOT_CHECKED.get(level, ()), *([_CONDITIONS] if has_conditions and level in _NOT_CHECKED else [])]

@@ -79,7 +79,7 @@ class RepairPlan:
 
     :param table: name of the table
     :param state: version that it was planned on
-    :param before: that version as logged
+    :param before: table at that version, as logged
     :param after: the repaired version as logged
     :param left: findings that stay open, each with the reason
     :param permitted: fingerprints of the findings whose repair may lose information

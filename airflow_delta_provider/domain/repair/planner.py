@@ -49,7 +49,7 @@ class Outcome:
     """The corrections that fix findings of a table, and the findings that stay open.
 
     :param open: findings that an audit has after the repair
-    :param forbidden: by :func:`identity_of` a finding whose correction lacks permission, the information that is lost
+    :param forbidden: information that corrections without permission would lose, by :func:`identity_of` their finding
     :param hindered: reasons why the table cannot go back to the version before an open finding
     :param permissions: fingerprints of the findings whose corrections lose information, in the order of their use
     """

@@ -69,7 +69,7 @@ class TableLog:
     def __init__(self, storage: TableStorage, location: str, checkpoints: CheckpointFiles) -> None:
         self._storage = storage
         self.root = location
-        """Where the table is, a URI."""
+        """URI of the table."""
         self._directory = f"{location.rstrip('/')}/_delta_log"
         self._checkpoints = checkpoints
         self._kept: dict[str, bytes | None] = {}

@@ -307,7 +307,7 @@ def _by_spark(spark: Any, location: str, where: str | None) -> Iterator[Any]:
     yield from (frame.where(where) if where else frame).toArrow().to_batches()
 
 
-#: How each engine reads.
+#: Function that reads a table with each engine.
 READS: Mapping[str, Read] = {
     "delta-spark": _spark,
     "deltalake": _deltalake,

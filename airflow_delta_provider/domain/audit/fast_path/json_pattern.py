@@ -34,12 +34,12 @@ class Open(Enum):
     NUMBER = r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+|)(?:[eE][+-]?[0-9]+|)"
     BOOLEAN = "true|false"
     PLAIN_TEXT = _PLAIN
-    """A text without escapes: it is read as it is."""
+    """A string without escapes, used unchanged."""
     TEXT = rf"{_PLAIN}(?:\\[\"\\/bfnrt]{_PLAIN})*"
     OBJECT = r"\{[^{}\n]*\}"
-    """What may be an object of single values; if it is left open, the whole is compared."""
+    """A possible object of single values. If it is left open, the whole is compared."""
     DOCUMENT = ""
-    """A text that is JSON itself; its values are chosen in turn."""
+    """A string that is JSON itself. Its values are chosen in turn."""
 
 
 #: Function that returns the form of a value, given its keys and the value. None matches exactly this value; a string is
@@ -89,7 +89,7 @@ class JsonPattern:
         """Its parts, in order."""
         self._write_document(text, (), '"')
         self.keys = [keys for keys in self._open if needs(keys)]
-        """Of the open values that are needed, in order."""
+        """The keys of the open values that are needed, in order."""
         if len({*self._open}) != len(self._open):
             raise NoPatternError("it has a key twice")
 
@@ -164,13 +164,14 @@ class LinePatterns:
         places: list[list[int]] = [[] for _ in patterns]
         source = self._either([(place, iter(pattern.pieces)) for place, pattern in zip(places, patterns)])
         self.rows: Callable[[str], list[tuple[str, ...]]] = re.compile(rf"{source}|([^\n]*)\n").findall
-        """Return for each line of a text, all of which end, the values of all patterns.
+        """Function that returns the values of all patterns for each line of a text. All lines must end.
 
-        The last value is the line itself, if it fits none."""
+        The last value is the line itself if it fits no pattern.
+        """
         self.signs = [place.pop() for place in places]
-        """Of each pattern, the place of a value that is empty if a line does not fit it, and only then."""
+        """For each pattern, the place of a value that is empty only if a line does not fit it."""
         self.values = [_getter(place) for place in places]
-        """Of each pattern, what returns its open values of a row."""
+        """For each pattern, the function that returns its open values from a row."""
 
     def _either(self, patterns: Sequence[tuple[list[int], Iterator[Piece]]]) -> str:
         """Write the next pieces of patterns, up to the end of the line.

@@ -220,7 +220,7 @@ def _selected(columns: Sequence[Column], names: Sequence[str]) -> list[str]:
     return [f"{'.'.join(map(quote, column.parts))} AS {name}" for column, name in zip(columns, names)]
 
 
-#: Whether Delta Spark skips files by statistics.
+#: Setting of Delta Spark for data skipping by statistics of files.
 _SKIPPING = "spark.databricks.delta.stats.skipping"
 
 
