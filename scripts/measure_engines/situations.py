@@ -6,8 +6,9 @@ Engines read them in full and by predicates, since a reader can skip files or co
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,12 @@ class Situation:
 
     :param statements: statements that make it; ``{t}`` is its name, ``{base}`` that of a table that it clones
     :param predicates: predicates to read it by
+    :param decimals: values of the column ``d DECIMAL(18,2)``, which deltalake writes; there are no statements then
     """
 
     statements: tuple[str, ...]
     predicates: tuple[Predicate, ...] = ()
+    decimals: tuple[str, ...] = ()
 
 
 def _table(columns: str, *statements: str, by: str = "", properties: str = "") -> tuple[str, ...]:
@@ -279,6 +282,10 @@ def _values() -> Iterator[tuple[str, Situation]]:
     yield "doubles, NaN in a file of its own", Situation(_table("id INT, x DOUBLE", *single), by_x)
     together = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, 1.5D), (2, DOUBLE('NaN')), (3, 2.5D)"
     yield "doubles, NaN beside numbers", Situation(_table("id INT, x DOUBLE", together), by_x)
+    near = "9999999999999997.01", "9999999999999998.99"
+    tests = (">=", "9999999999999998.50"), ("=", near[1]), ("<", "9999999999999997.50")
+    by_price = tuple(("d", test, {"DECIMAL(18,2)": text}) for test, text in tests)
+    yield "decimals, bounds of deltalake", Situation((), by_price, near)
     flags = "INSERT INTO {t} SELECT /*+ COALESCE(1) */ * FROM VALUES (1, true), (2, false), (3, NULL)"
     by_b: tuple[Predicate, ...] = (("b", "=", True), ("b", "is null", None), ("b", "is not null", None))
     yield "booleans", Situation(_table("id INT, b BOOLEAN", flags), by_b)
@@ -346,10 +353,20 @@ def make(spark: Any, folder: Path, names: Collection[str]) -> dict[str, dict[str
             shutil.rmtree(each, ignore_errors=True)
         for statement in situation.statements:
             spark.sql(statement.replace("{t}", f"delta.`{path}`").replace("{base}", f"delta.`{base}`"))
+        if situation.decimals:
+            _write_decimals(path, situation.decimals)
         expected = expected_rows(spark, path, situation.predicates)
         made[name] = {"path": str(path), "predicates": situation.predicates, "expected": expected, **entries_of(path)}
-        made[name]["statements"] = situation.statements
+        by_deltalake = f"write_deltalake({{t}}, d: {', '.join(situation.decimals)})"
+        made[name]["statements"] = situation.statements or (by_deltalake,)
     return made
+
+
+def _write_decimals(path: Path, values: Iterable[str]) -> None:
+    import pyarrow as pa
+    from deltalake import write_deltalake
+
+    write_deltalake(str(path), pa.table({"d": pa.array(map(Decimal, values), pa.decimal128(18, 2))}))
 
 
 def expected_rows(spark: Any, path: Path, predicates: tuple[Predicate, ...]) -> list[list[str]]:

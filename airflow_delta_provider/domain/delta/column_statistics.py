@@ -282,6 +282,27 @@ def _utf_16(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
+def are_rounded(kind: ColumnKind, least: Any, most: Any) -> bool | None:
+    """Return True if bounds of a column were numbers of a type with fewer digits, False if they may have been, or None.
+
+    They surely were if they have the form of a double: a 0 is the only digit after the point, although the type has
+    more. Others were if the engine :func:`rounds <is_rounding>`.
+    """
+    of = kind.decimal
+    bounds = [bound for bound in (least, most) if type(bound) in (int, Decimal)]
+    if of is None or not any(is_rounded(bound, of) for bound in bounds):
+        return None
+    return of.scale > 1 and any(isinstance(bound, Decimal) and str(bound).endswith(".0") for bound in bounds)
+
+
+def is_rounding(writer: str | None) -> bool:
+    """Return True if an engine writes bounds of decimals as doubles, or as 64-bit integers if the scale is 0.
+
+    :param writer: name and version, as a commit's signature gives them
+    """
+    return (writer or "").partition(" ")[0] == "delta-rs"
+
+
 def is_rounded(bound: Decimal | int, data_type: DecimalType) -> bool:
     """Return True if a bound may have been a double, which cannot hold the neighbouring values of the decimal.
 

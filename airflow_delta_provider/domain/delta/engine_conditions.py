@@ -41,6 +41,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     Properties,
     ProtocolVersions,
     Renamed,
+    RoundedBounds,
     ShortDecimals,
     Traits,
     TypeChanges,
@@ -378,8 +379,9 @@ def _(clause: Bounds, traits: TableTraits) -> Decision | None:
     return None if has_floats or clause.text.casefold() != "nan" else _NO
 
 
-@_by_metadata.register
-def _(clause: InexactDecimals, traits: TableTraits) -> Decision | None:
+@_by_metadata.register(InexactDecimals)
+@_by_metadata.register(RoundedBounds)
+def _(clause: Clause, traits: TableTraits) -> Decision | None:
     del clause
     return None if any(kind == "decimal" for _, kind in traits.columns) else _NO
 

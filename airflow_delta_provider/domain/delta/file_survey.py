@@ -9,10 +9,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from airflow_delta_provider.domain.delta.column_statistics import read_statistics
+from airflow_delta_provider.domain.delta.column_statistics import (
+    are_rounded,
+    columns_of,
+    is_sound,
+    read_statistics,
+    walk,
+)
 from airflow_delta_provider.domain.delta.data_type import (
     DataType,
     DecimalType,
@@ -41,6 +48,7 @@ from airflow_delta_provider.domain.engine.conditions import (
     OldTypes,
     PartialCounts,
     PathPartitions,
+    RoundedBounds,
     ShortDecimals,
     Values,
     Vectors,
@@ -69,11 +77,22 @@ class FileSurvey:
 
     :param clauses: clauses to decide
     :param segment: files of the log that make up the version
+    :param rounds: returns True if an engine that rounds the bounds of decimals wrote to the table
     """
 
-    def __init__(self, metadata: Metadata, clauses: Iterable[Clause], segment: LogSegment) -> None:
+    def __init__(
+        self,
+        metadata: Metadata,
+        clauses: Iterable[Clause],
+        segment: LogSegment,
+        rounds: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._segment = segment
-        self._cases = {clause: _CASES[type(clause)](clause, metadata) for clause in clauses if type(clause) in _CASES}
+        kinds: Mapping[type[Clause], Callable[[Any, Metadata], Any]] = {
+            **_CASES,
+            RoundedBounds: partial(_HasRoundedBound, rounds=rounds),
+        }
+        self._cases = {clause: kinds[type(clause)](clause, metadata) for clause in clauses if type(clause) in kinds}
         self._others = [clause for clause in clauses if isinstance(clause, Checkpoints)]
         self._of_listed = [clause for clause in clauses if isinstance(clause, CheckpointVectors)]
         self._lists_vectors = False
@@ -378,6 +397,40 @@ class _HasInexactDecimal:
     def decide(self, read_types: ReadTypes) -> Decision:
         del read_types
         return self._found
+
+
+class _HasRoundedBound:
+    """Looks for bounds of a decimal that lost digits; the log does not show whether values are outside them."""
+
+    def __init__(self, clause: RoundedBounds, metadata: Metadata, *, rounds: Callable[[], bool]) -> None:
+        del clause
+        columns = columns_of(metadata)
+        self._columns = columns if columns is not None and columns.need_exact else None
+        self._rounds = rounds
+        self._found: dict[bool, str] = {}
+
+    def note(self, add: Mapping[str, Any]) -> None:
+        text = add.get("stats")
+        if self._columns is None or True in self._found or not isinstance(text, str):
+            return
+        try:
+            stats = read_statistics(text, exact=True)
+        except ValueError:
+            return
+        if not isinstance(stats, Mapping) or is_sound(stats, self._columns):
+            return
+        for kind, least, most, _ in walk(stats, self._columns):
+            if (sure := are_rounded(kind, least, most)) is not None:
+                self._found.setdefault(
+                    sure,
+                    f"the bounds of column {kind.name} in the log, {least} and {most}, lack some of its digits; only "
+                    "an audit at level footers shows whether values are outside them",
+                )
+
+    def decide(self, read_types: ReadTypes) -> Decision:
+        del read_types
+        why = self._found.get(True) or (self._found.get(False) if self._found and self._rounds() else None)
+        return Decision(ClauseState.UNKNOWN, why) if why else _NO
 
 
 _BELOW_MILLISECOND = re.compile(r"\.\d{3}0*[1-9]")

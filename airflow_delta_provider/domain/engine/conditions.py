@@ -221,6 +221,15 @@ class InexactDecimals(Clause):
 
 
 @dataclass(frozen=True)
+class RoundedBounds(Clause):
+    """Bounds of a decimal in the log have lost digits, so that they may exclude values of their file."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
 class Microseconds(Clause):
     """Some value of a column of one of the types has digits below the millisecond."""
 
@@ -465,6 +474,7 @@ _CLAUSES: Mapping[str, Callable[[Any], Clause]] = {
     "partition_values": lambda value: _values(value, partitions=True),
     "bounds": lambda value: Bounds(*_strings(value)),
     "inexact_decimals": _flagged(InexactDecimals),
+    "rounded_bounds": _flagged(RoundedBounds),
     "microseconds": lambda value: Microseconds(_strings(value)),
     "partial_null_counts": _flagged(PartialCounts),
     "missing_bounds": _flagged(MissingBounds),
@@ -496,6 +506,7 @@ _FORMS: Mapping[str, str] = {
     "partition_values": _RANGE,
     "bounds": "it has to be a string such as NaN",
     "inexact_decimals": "it has to be true",
+    "rounded_bounds": "it has to be true",
     "microseconds": "it has to be a list of types",
     "partial_null_counts": "it has to be true",
     "missing_bounds": "it has to be true",

@@ -11,6 +11,7 @@ from typing import Any
 
 from airflow_delta_provider.domain.changes.lockouts import misreads
 from airflow_delta_provider.domain.changes.preflight import with_files
+from airflow_delta_provider.domain.delta.column_statistics import is_rounding
 from airflow_delta_provider.domain.delta.commit import (
     ENGINE_INFO,
     CommitTime,
@@ -192,7 +193,7 @@ def decisions_about_files(
         if state.files is None:
             state = log.read_state(version=state.version, with_files=True)
         segment = select_segment(log.list_names(), state.version)
-        survey = FileSurvey(state.metadata, clauses, segment)
+        survey = FileSurvey(state.metadata, clauses, segment, rounds=lambda: any(map(is_rounding, recent_writers(log))))
         for add in log.live_adds(state, complete=True, note_listed=survey.note_listed):
             survey.note(add)
     except (BrokenLogError, MissingFileError, UnreadFileError):

@@ -55,6 +55,9 @@ def test_sayings_and_doings_are_compared_both_ways(said, measured, says, did, ag
 
 def test_misreads_were_measured_and_are_known():
     wrong = [one for one in reads() if one.wrong]
+    by_values = [one for one in wrong if one.table == "decimals, bounds of deltalake"]  # the log does not show values
+    assert {one.says for one in by_values} == {Outcome.UNDECIDED}
+    wrong = [one for one in wrong if one not in by_values]
     assert {one.profile for one in wrong} >= {"DuckDB", "Daft", "Polars", "delta-rs"}
     known = [one for one in wrong if one.says in (Outcome.WRONG, Outcome.REFUSED)]
     assert len(known) / len(wrong) > 0.9

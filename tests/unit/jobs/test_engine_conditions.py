@@ -882,3 +882,38 @@ def test_delta_sharing_may_round_whole_numbers_that_doubles_do_not_hold(tmp_path
 def test_delta_sharing_refuses_void_columns_and_may_refuse_binary_partitions(tmp_path, kind, partitions, expected):
     table = Table(tmp_path / "t", field("id", "integer"), field("c", kind), partitions=partitions)
     assert codes_of(table.add(partition=dict.fromkeys(partitions, "a")), "Delta Sharing 1.4.2") == expected
+
+
+LOST = "9999999999999998.0"
+
+
+def prices(path, stats, writer):
+    table = Table(path, field("price", "decimal(18,2)")).add(stats)
+    table.actions[0]["commitInfo"]["engineInfo"] = writer
+    return table
+
+
+def price_bounds(text):
+    return f'{{"numRecords":2,"minValues":{{"price":{text}}},"maxValues":{{"price":{text}}},"nullCount":{{"price":0}}}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "writer", "met"),
+    [
+        (LOST, "delta-rs:py-1.6.6", True),
+        (LOST, "Acme/1", True),  # no decimal of this scale is written so
+        ("9999999999999998.00", "Apache-Spark/4.2.0 Delta-Lake/4.4.0", False),
+        ("123456789012345.67", "delta-rs:py-1.6.6", True),
+        ("123456789012345.67", "Apache-Spark/4.2.0 Delta-Lake/4.4.0", False),
+        ("12.34", "delta-rs:py-1.6.6", False),
+    ],
+)
+def test_readers_that_skip_by_rounded_bounds_are_undecided(tmp_path, text, writer, met):
+    table = prices(tmp_path / "t", price_bounds(text), writer)
+    engines = ["deltalake to_pyarrow_table 1.6.6", "delta-rs 1.6.6", "DuckDB 1.5.5", "Polars 2.1", "Trino 476"]
+    report = table.check(*engines, "ClickHouse 26.9", "Polars 1.30")
+    found = [finding for finding in report.findings if "lack some of its digits" in str(finding)]
+    undecided = "ClickHouse" not in str(found) and "Polars 1.30" not in str(found)
+    assert undecided
+    assert all(engine.rpartition(" ")[0] in str(found) for engine in engines) is met
+    assert (report.verdict is Verdict.UNDETERMINED) is met

@@ -17,9 +17,10 @@ from airflow_delta_provider.domain.delta.column_statistics import (
     BOUNDS,
     COUNTS,
     ColumnKind,
+    are_rounded,
     columns_of,
     is_after,
-    is_rounded,
+    is_rounding,
     is_sound,
     read_statistics,
     walk,
@@ -194,16 +195,12 @@ def _all_null(
 def _rounded(kind: ColumnKind, least: Any, most: Any, writer: str | None, path: Any) -> Finding | None:
     """Return a finding about bounds of a decimal that were numbers of a type with fewer digits.
 
-    Bounds of an engine that is not known to round count only if they have the form of a double: a 0 is the only digit
-    after the point, although the type has more.
+    Bounds of an engine that is not known to round count only if they have the form of a double.
     """
-    of = kind.decimal
-    bounds = [bound for bound in (least, most) if type(bound) in (int, Decimal)]
-    if of is None or not any(is_rounded(bound, of) for bound in bounds):
+    sure = are_rounded(kind, least, most)
+    if sure is None or not (sure or is_rounding(writer)):
         return None
-    if (writer or "").partition(" ")[0] not in _ROUNDING and not any(_is_double(bound, of.scale) for bound in bounds):
-        return None
-    whole = any(type(bound) is int for bound in bounds)
+    whole = any(type(bound) is int for bound in (least, most))
     return ROUNDED_BOUNDS.found(
         "In {path}, the bounds of {column}, a {type}, are {least} and {greatest}: "
         + ("the limit of 64-bit integers." if whole else "doubles, which lack some of its digits."),
@@ -213,14 +210,6 @@ def _rounded(kind: ColumnKind, least: Any, most: Any, writer: str | None, path: 
         least=_short(least),
         greatest=_short(most),
     )
-
-
-#: Engines that write the bounds of decimals as doubles, or as 64-bit integers if the scale is 0.
-_ROUNDING = frozenset({"delta-rs"})
-
-
-def _is_double(bound: Decimal | int, scale: int) -> bool:
-    return isinstance(bound, Decimal) and scale > 1 and str(bound).endswith(".0")
 
 
 def _not_of_type(kind: ColumnKind, part: str, value: Any, path: Any) -> Finding:
