@@ -357,8 +357,8 @@ def make(spark: Any, folder: Path, names: Collection[str]) -> dict[str, dict[str
             _write_decimals(path, situation.decimals)
         expected = expected_rows(spark, path, situation.predicates)
         made[name] = {"path": str(path), "predicates": situation.predicates, "expected": expected, **entries_of(path)}
-        by_deltalake = f"write_deltalake({{t}}, d: {', '.join(situation.decimals)})"
-        made[name]["statements"] = situation.statements or (by_deltalake,)
+        values = f"pa.array(map(Decimal, {list(situation.decimals)}), pa.decimal128(18, 2))"
+        made[name]["statements"] = situation.statements or (f"write_deltalake('{{t}}', pa.table({{'d': {values}}}))",)
     return made
 
 
