@@ -304,7 +304,8 @@ def _lockouts_of(subject: _Subject, before: Demands | None, after: Demands) -> I
 def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple[Reason, ...]:
     """Return the reasons against an engine that are new with the change.
 
-    Demands that the engine met when it wrote are left out, unless it silently disregards them.
+    Demands that the engine met when it wrote are left out, unless it silently disregards them: a commit does not show
+    that an engine reads its own files right.
     """
     profile, version = subject.member.profile, subject.member.version
     reasons = assess(profile, version, after).reasons
@@ -313,7 +314,7 @@ def _reasons(subject: _Subject, before: Demands | None, after: Demands) -> tuple
         reasons = tuple(reason for reason in reasons if reason.key not in earlier)
     if subject.writer is not None and subject.writer.managed is not None:
         managed = {reason.key for reason in assess(profile, version, subject.writer.managed).reasons}
-        reasons = tuple(r for r in reasons if r.support is Support.WRONG or r.key not in managed)
+        reasons = tuple(r for r in reasons if r.support is Support.WRONG or r.misreads or r.key not in managed)
     return reasons
 
 

@@ -73,6 +73,7 @@ class Reason:
     :param source: source of the information, with its date
     :param effect: for a condition, the behavior of the engine
     :param remedy: for a condition, a way to avoid that
+    :param misreads: True for a condition under which the engine returns wrong rows
     """
 
     access: Access
@@ -81,6 +82,7 @@ class Reason:
     source: str
     effect: str = ""
     remedy: str = ""
+    misreads: bool = False
 
     def __str__(self) -> str:
         return f"{self.access.value} {self.subject}: {self.support.value} ({self.source})"
@@ -188,7 +190,13 @@ def _of_conditions(profile: Profile, version: str | None, traits: Traits | None)
         known = everywhere and found.met is ClauseState.YES
         source = ", ".join(filter(None, (condition.source, condition.date)))
         yield Reason(
-            access, support if known else Support.UNKNOWN, found.why, source, condition.effect, condition.remedy
+            access,
+            support if known else Support.UNKNOWN,
+            found.why,
+            source,
+            condition.effect,
+            condition.remedy,
+            misreads=condition.behavior is Behavior.MISREADS,
         )
 
 

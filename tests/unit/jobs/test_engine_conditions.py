@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import unquote
@@ -917,3 +918,11 @@ def test_readers_that_skip_by_rounded_bounds_are_undecided(tmp_path, text, write
     assert undecided
     assert all(engine.rpartition(" ")[0] in str(found) for engine in engines) is met
     assert (report.verdict is Verdict.UNDETERMINED) is met
+
+
+def test_engine_that_wrote_a_table_may_misread_it(tmp_path):
+    table = prices(tmp_path / "t", price_bounds(LOST), "delta-rs:py-1.6.6")
+    table.actions[0]["commitInfo"]["timestamp"] = int(time.time() * 1000)
+    report = table.check()
+    assert [(finding.code, finding.subject) for finding in report.findings] == [("CP04", "delta-rs 1.6.6")]
+    assert report.verdict is Verdict.UNDETERMINED
