@@ -30,9 +30,9 @@ from airflow_delta_provider.domain.delta.data_type import (
 )
 from airflow_delta_provider.domain.delta.engine_conditions import families_of, family_of
 from airflow_delta_provider.domain.delta.features.columns import recorded_changes
-from airflow_delta_provider.domain.delta.log_files import LogSegment, is_multi_part
+from airflow_delta_provider.domain.delta.log_files import LogSegment, is_absolute, is_multi_part
 from airflow_delta_provider.domain.delta.metadata import Metadata, field_metadata, physical_name, physical_parts
-from airflow_delta_provider.domain.delta.partition_value import parse_moment
+from airflow_delta_provider.domain.delta.partition_value import NULL_IN_PATHS, parse_moment
 from airflow_delta_provider.domain.engine.conditions import (
     AbsolutePaths,
     Bounds,
@@ -535,10 +535,6 @@ class _LacksBound:
         return self._found
 
 
-#: Begin of a path that is not relative to the table.
-_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
-
-
 class _HasAbsolutePath:
     """Looks for a file that the log does not name relative to the table."""
 
@@ -547,7 +543,7 @@ class _HasAbsolutePath:
         self._found = _NO
 
     def note(self, add: Mapping[str, Any]) -> None:
-        if _ABSOLUTE.match(str(add["path"])):
+        if is_absolute(str(add["path"])):
             self._found = Decision(ClauseState.YES, "the log has absolute paths of files, as in a shallow clone")
 
     def decide(self, read_types: ReadTypes) -> Decision:
@@ -603,10 +599,6 @@ class _HasNullPartition(_HasPartitionValue):
         return f"partition column {column.name} is NULL in some files" if text is None else ""
 
 
-#: Value in a path for NULL.
-_NULL_IN_PATH = "__HIVE_DEFAULT_PARTITION__"
-
-
 class _HasOtherPath(_HasPartitionValue):
     def __init__(self, clause: PathPartitions, metadata: Metadata) -> None:
         super().__init__(clause, metadata)
@@ -622,7 +614,7 @@ class _HasOtherPath(_HasPartitionValue):
                 self._without.append(((str(add["path"]), int(add.get("size") or 0)), column))
             return ""
         is_text = family_of(column.data_type) == "string"
-        if (value == _NULL_IN_PATH) is (text is None) and (text is None or not is_text or value == text):
+        if (value == NULL_IN_PATHS) is (text is None) and (text is None or not is_text or value == text):
             return ""
         return f"the path of a file gives {value} for partition column {column.name}, and the log {text}"
 

@@ -27,6 +27,7 @@ from airflow_delta_provider.domain.delta.column_statistics import (
 from airflow_delta_provider.domain.delta.data_type import DataType, DecimalType
 from airflow_delta_provider.domain.delta.metadata import Metadata, physical_name
 from airflow_delta_provider.domain.delta.partition_value import (
+    NULL_IN_PATHS,
     is_partition_value,
     parse_date,
     parse_moment,
@@ -42,7 +43,7 @@ _EARLIEST, _FIRST_YEAR = parse_timestamp("1900-01-01 00:00:00"), 1583
 _MILLISECOND, _ANY_ZONE = 1_000_000, 26 * 3600 * 1_000_000_000
 #: Minimum number of equal characters in strings, which engines cut if they are longer.
 _PREFIX = 16
-_NULLS = (None, "", "__HIVE_DEFAULT_PARTITION__")
+_NULLS = (None, "", NULL_IN_PATHS)
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 _FRACTIONS = frozenset({"float", "double"})
 

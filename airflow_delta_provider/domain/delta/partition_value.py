@@ -153,6 +153,8 @@ _MEASURED: Mapping[str, tuple[str, ...]] = {
     "Daft": ("Daft",),
     "DuckDB": ("DuckDB",),
 }
+#: Value in paths of files for NULL.
+NULL_IN_PATHS = "__HIVE_DEFAULT_PARTITION__"
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 #: Types, test of a string, and how engines read it. The first match counts.
 _READINGS: tuple[tuple[tuple[str, ...], Callable[[str], object], str], ...] = (
@@ -164,7 +166,7 @@ _READINGS: tuple[tuple[tuple[str, ...], Callable[[str], object], str], ...] = (
     ),
     (
         ("string",),
-        "__HIVE_DEFAULT_PARTITION__".__eq__,
+        NULL_IN_PATHS.__eq__,
         "It is NULL in Polars, but this text in Delta Spark, Daft and deltalake",
     ),
     (

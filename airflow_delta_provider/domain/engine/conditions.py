@@ -52,6 +52,14 @@ class Clause:
         return False
 
 
+class FileClause(Clause):
+    """A clause that the log's entries for files decide."""
+
+    @property
+    def needs_files(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True)
 class Features(Clause):
     """The protocol has all these features."""
@@ -137,47 +145,31 @@ class TypeChanges(Clause):
 
 
 @dataclass(frozen=True)
-class OldTypes(Clause):
+class OldTypes(FileClause):
     """Some live file stores a column in the type that it had before one of the type changes."""
 
     changes: tuple[tuple[str, str], ...]
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Vectors(Clause):
+class Vectors(FileClause):
     """Some live file has a deletion vector."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class CheckpointVectors(Clause):
+class CheckpointVectors(FileClause):
     """The newest checkpoint lists a file with a deletion vector, which may have been removed since."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Checkpoints(Clause):
+class Checkpoints(FileClause):
     """The log has a checkpoint, of one of the kinds ``classic``, ``multi-part`` and ``v2`` if any is given."""
 
     kinds: tuple[str, ...] = ()
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Values(Clause):
+class Values(FileClause):
     """Some value of a column of one of the types is outside a range.
 
     :param types: types of columns
@@ -195,80 +187,48 @@ class Values(Clause):
     partitions: bool = False
     known: bool = False
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Bounds(Clause):
+class Bounds(FileClause):
     """The statistics of a live file have a bound with this text, such as ``NaN``."""
 
     text: str
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class InexactDecimals(Clause):
+class InexactDecimals(FileClause):
     """JSON bounds of a top-level decimal exclude values of their file if they are read as floating-point numbers."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class RoundedBounds(Clause):
+class RoundedBounds(FileClause):
     """Bounds of a decimal in the log have lost digits, so that they may exclude values of their file."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class Microseconds(Clause):
+class Microseconds(FileClause):
     """Some value of a column of one of the types has digits below the millisecond."""
 
     types: tuple[str, ...]
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class PartialCounts(Clause):
+class PartialCounts(FileClause):
     """Some live files have a null count of a column, and others have null counts, but none of this column."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class MissingBounds(Clause):
+class MissingBounds(FileClause):
     """The bounds of some live file leave out a column with values, such as a boolean one of Delta Spark."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class AbsolutePaths(Clause):
+class AbsolutePaths(FileClause):
     """The log has an absolute path of some live file, as in a shallow clone."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class PathPartitions(Clause):
+class PathPartitions(FileClause):
     """The path of some live file does not have its partition values, as ``column=value``.
 
     :param in_files: False if the file does not have the column either, or the path has another value
@@ -276,27 +236,15 @@ class PathPartitions(Clause):
 
     in_files: bool
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class NullPartitions(Clause):
+class NullPartitions(FileClause):
     """A partition value of a live file is NULL."""
 
-    @property
-    def needs_files(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True)
-class ShortDecimals(Clause):
+class ShortDecimals(FileClause):
     """A partition value of a decimal has fewer digits after the point than the type's scale."""
-
-    @property
-    def needs_files(self) -> bool:
-        return True
 
 
 class Traits(Protocol):
