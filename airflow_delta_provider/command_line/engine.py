@@ -18,6 +18,7 @@ from airflow_delta_provider.domain.request.kinds import Kind
 from airflow_delta_provider.domain.request.options import Options
 from airflow_delta_provider.domain.table_name import TableName, is_catalog_name
 from airflow_delta_provider.domain.text import close_names
+from airflow_delta_provider.jobs.delta.checkpoint_files import FILES_ON_DRIVER
 from airflow_delta_provider.jobs.delta.session import DeltaSession
 from airflow_delta_provider.jobs.process import has_java, has_pyspark, memory_limit
 from airflow_delta_provider.jobs.storage.errors import NoStorageError
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 PYTHON, SPARK, AUTO = "python", "spark", "auto"
 _ASKED = "as asked for"
 _PACKAGES = "spark.jars.packages"
-#: Setting of a session with another limit, in the configuration file.
-_FILES_ON_DRIVER = "spark.airflow_delta_provider.filesOnDriver"
 #: Environment variable that spark-submit sets for its applications.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _NO_JAVA = "Java was not found. Install Java 17, and set JAVA_HOME to its folder, or unset it if java is on the PATH."
@@ -147,7 +146,7 @@ def opened(choice: EngineChoice, invocation: Invocation, terminal: Terminal, *, 
 
 
 class _SparkIfLarge:
-    """Lets Spark read checkpoints for which this machine has too little memory. Spark starts with the first one.
+    """Lets Spark read checkpoints that are too large for this machine. Spark starts with the first one.
 
     :param stack: ends with the command
     """
@@ -163,7 +162,7 @@ class _SparkIfLarge:
     @cached_property
     def most(self) -> int:
         """Maximum number of files of a table that this process holds."""
-        text = self._invocation.config.spark.conf.get(_FILES_ON_DRIVER, "")
+        text = self._invocation.config.spark.conf.get(FILES_ON_DRIVER, "")
         return int(text) if text.isdecimal() else max(_MOST_FILES, memory_limit() // 2 // _BYTES_OF_FILE)
 
     def __call__(

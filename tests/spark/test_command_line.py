@@ -15,8 +15,8 @@ import pytest
 from airflow_delta_provider.command_line import engine
 from airflow_delta_provider.command_line.main import main
 from airflow_delta_provider.domain.engine.spark_library import delta_coordinates
+from airflow_delta_provider.jobs.delta.checkpoint_files import FILES_ON_DRIVER
 from airflow_delta_provider.jobs.spark import session as spark_session
-from airflow_delta_provider.jobs.spark.delta import FILES_ON_DRIVER
 from airflow_delta_provider.jobs.spark.large_checkpoint import SparkCheckpoint
 from tests.tables import broken_logs, log
 from tests.tables.protocols import legacy

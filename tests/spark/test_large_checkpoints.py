@@ -13,9 +13,10 @@ import pytest
 from airflow_delta_provider.domain.delta.derived_files import checksum_name
 from airflow_delta_provider.domain.request.check_options import AuditOptions
 from airflow_delta_provider.domain.request.job_request import JobRequest
+from airflow_delta_provider.jobs.delta.checkpoint_files import FILES_ON_DRIVER
 from airflow_delta_provider.jobs.delta.session import python_session
 from airflow_delta_provider.jobs.run.runner import run
-from airflow_delta_provider.jobs.spark.delta import FILES_ON_DRIVER, SparkDeltaSession
+from airflow_delta_provider.jobs.spark.delta import SparkDeltaSession
 from tests.both_engines import compared
 from tests.unit.audit.test_audit_log_files import (
     AT,

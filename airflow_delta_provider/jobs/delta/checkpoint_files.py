@@ -33,6 +33,8 @@ PARSED_FIELDS, MOST_PARSED_BYTES = (PARTITION_VALUES, STATISTICS), 16 * 1024 * 1
 
 #: Fields of actions that are parsed as JSON, and the maximum number of characters of one.
 _TEXTS, MOST_TEXT = {"add": "stats", "metaData": "schemaString"}, 1 << 24
+#: Setting of a session: number of files of a table above which Spark's tasks read its checkpoints for an audit.
+FILES_ON_DRIVER = "spark.airflow_delta_provider.filesOnDriver"
 #: Minimum number of bytes that a file of a table takes in a checkpoint.
 LEAST_BYTES = 4
 #: Bytes of a file up to which it is read as a whole.

@@ -32,6 +32,7 @@ from airflow_delta_provider.domain.formats.budget import Budget
 from airflow_delta_provider.domain.request.job_request import JobRequest
 from airflow_delta_provider.domain.table_name import TableName
 from airflow_delta_provider.jobs.delta.checkpoint_files import (
+    FILES_ON_DRIVER,
     LEAST_BYTES,
     CheckpointColumns,
     CheckpointFiles,
@@ -56,9 +57,8 @@ _AT_ONCE = 50_000
 _SMALL = 512 * 1024
 #: Bytes up to which the reader of this package tries a file that Spark cannot read: it is slow.
 _MOST_OTHERWISE = 16 * 1024 * 1024
-#: Setting of the session, and its default: number of files of a table above which tasks read its checkpoints for an
-#: audit.
-FILES_ON_DRIVER, _MOST_FILES = "spark.airflow_delta_provider.filesOnDriver", 2_000_000
+#: Default of :data:`FILES_ON_DRIVER`.
+_MOST_FILES = 2_000_000
 
 
 class SparkCheckpointFiles(CheckpointFiles):
