@@ -142,7 +142,7 @@ class LiveFileTracker:
         self._begun_late = True
 
     def go_on(self, saved: LiveFiles | None, tracked: Collection[LiveFile]) -> None:
-        """Resume from the live files of an earlier audit, most of which are not tracked one by one any more.
+        """Resume from the live files of an earlier audit. Most are not tracked one by one any more.
 
         :param saved: the files of the earlier audit; None if unknown
         :param tracked: files among them that are tracked

@@ -272,7 +272,7 @@ def _edit_fields(type_json: Any, edits: Sequence[_PlacedEdit]) -> Json:
 
 
 def _edited(field: Json, edits: Sequence[_PlacedEdit]) -> Json | None:
-    """Apply edits of a field, after those of fields within it."""
+    """Apply edits of a field, after the edits of fields within it."""
     inner = [edit for edit in edits if _leads_to_field(field["type"], edit[1])]
     changed: Json | None = {**field, "type": _edit_fields(field["type"], inner)} if inner else field
     for path, rest, edit in edits:

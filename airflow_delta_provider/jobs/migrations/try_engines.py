@@ -204,7 +204,7 @@ def run_bounded(
     :param given: its standard input
     :param environment: variables beside those of this process
     :param folder: its working directory
-    :return: what it printed until then, and the reason if it did not end well
+    :return: its output until then, and the reason if it did not end well
     """
     with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         source.write(given)

@@ -132,10 +132,8 @@ class ComparedRows:
         """Return the result of each comparison, by its number."""
         by_id = self._by_id()
         faults = {fault: f"count_if(fault = '{fault.value}')" for fault in RowFault}
-        removed, new = (
-            "before_n > 0 AND after_n = 0",
-            f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)",
-        )
+        removed = "before_n > 0 AND after_n = 0"
+        new = f"{_NEW} AND id >= next_before AND coalesce(id < next_after, true)"
         sums = {
             "kept": f"count_if({_BOTH})",
             "removed": f"count_if({removed})",
